@@ -49,7 +49,7 @@ class Starred(NamedTuple):
 
 class Subscript(NamedTuple):
     value: Expr
-    index: Expr
+    key: Expr
 
 
 class Display(NamedTuple):
