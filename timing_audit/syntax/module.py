@@ -6,7 +6,7 @@ from functools import cache
 
 from tree_sitter import Language, Node, Parser, Tree
 
-from timing_audit.model.syntax import Block, Class, Decorator, Function, Nested, Outline
+from timing_audit.model.syntax import Block, Class, Decorator, Expr, Function, Nested, Outline
 from timing_audit.syntax.statements import Statements, lines
 
 
@@ -43,6 +43,11 @@ class Module:
             qualname, node = self._bodies[line]
             built = self._built[line] = self._builder.block(node, qualname)
         return built
+
+    def segment(self, line: int) -> bytes:
+        """The source of the body of the function whose `def` is on this line."""
+        node = self._bodies[line][1]
+        return self.source[node.start_byte : node.end_byte]
 
     def _collect(self, node: Node, owner: str, *, in_class: bool) -> Block:
         """Notes the definitions below a module or class body; gives back its own statements."""
@@ -129,6 +134,14 @@ def language() -> Language:
     import tree_sitter_python
 
     return Language(tree_sitter_python.language())
+
+
+def expression(text: str) -> Expr | None:
+    """The expression that a string annotation holds; None where it is none."""
+    root = parse(text.encode()).root_node
+    if root.has_error or len(root.named_children) != 1 or root.named_children[0].type != "expression_statement":
+        return None
+    return Statements(text.encode(), "").build(root.named_children[0].named_children[0])
 
 
 def parse(source: bytes) -> Tree:

@@ -1,0 +1,263 @@
+"""What `value.name` may be: methods, properties, stored attributes, members of modules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from timing_audit.model.program import (
+    NOTHING, Bag, ClassRef, ClassValue, External, Frame, FunctionRef, FunctionValue, Instance, Leaf, Literal,
+    ModuleValue, SuperValue, Value, Values,
+)  # fmt: skip
+from timing_audit.model.syntax import Call, Const, Function, Name
+from timing_audit.program.classes import is_property, is_stub
+from timing_audit.program.library import Unit, has_decorator
+from timing_audit.program.scopes import Definition, nodes
+
+if TYPE_CHECKING:
+    from timing_audit.program.evaluate import Evaluator
+
+LONGEST_EXTERNAL = 120
+
+
+class Found(NamedTuple):
+    """A method and the class of the object it runs on."""
+
+    ref: FunctionRef
+    receiver: ClassRef
+
+
+class Attributes:
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._made: dict[ClassRef, set[ClassRef]] = {}
+        self._wanted: dict[str, set[ClassRef]] = {}
+        self._assigned: dict[tuple[str, str], list[tuple[FunctionRef, Definition, object]]] = {}
+        self.hints: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._delegating: set[tuple[ClassRef, str]] = set()
+
+    def of_all(self, values: Iterable[Value], name: str) -> Values:
+        return NOTHING.union(*(self.of(value, name) for value in values))
+
+    def of(self, value: Value, name: str) -> Values:
+        if isinstance(value, Instance):
+            return self._instance(value, name)
+        if isinstance(value, (External, Leaf)):
+            full = f"{value.name}.{name}"
+            return frozenset((type(value)(full),)) if len(full) < LONGEST_EXTERNAL else frozenset((value,))
+        if isinstance(value, ModuleValue):
+            return self._evaluator.member(value.name, name)
+        if isinstance(value, ClassValue):
+            return self._class(value.ref, name)
+        if isinstance(value, SuperValue):
+            return self._super(value, name)
+        if isinstance(value, Literal) and isinstance(value.value, str):
+            return frozenset((External(f"builtins.str().{name}"),))
+        return NOTHING
+
+    # Objects.
+
+    def _instance(self, value: Instance, name: str) -> Values:
+        found = [self._exactly(ref, name) for ref in self.possible(value)]
+        return NOTHING.union(*found)
+
+    def possible(self, value: Instance) -> list[ClassRef]:
+        """The classes that an object may have: of a declared type, the subclasses that are made somewhere."""
+        if value.exact:
+            return [value.ref]
+        made = [v.ref for v in self._evaluator.cells.read(("made", value.ref)) if isinstance(v, Instance)]
+        return sorted({value.ref, *made})
+
+    def _exactly(self, ref: ClassRef, name: str) -> Values:
+        classes = self._evaluator.classes
+        method = classes.method(ref, name)
+        if method is not None:
+            return self._method(method, ref)
+        found = self._evaluator.cells.read(("attr", ref, name))
+        if found:
+            return found
+        return self._delegated(ref, name) or self._outside(ref, name)
+
+    def _method(self, method: FunctionRef, receiver: ClassRef) -> Values:
+        function = self._evaluator.library.function(method)
+        if is_property(function):
+            return self._evaluator.cells.read(("returns", Frame(method.path, method, receiver)))
+        if has_decorator(function, "staticmethod"):
+            return frozenset((FunctionValue(method, None, None),))
+        return frozenset((FunctionValue(method, receiver, None),))
+
+    def _outside(self, ref: ClassRef, name: str) -> Values:
+        """An attribute that a base outside the target must have."""
+        return frozenset(External(f"{base}().{name}") for base in self._evaluator.classes.outside_bases(ref)[:1])
+
+    def _delegated(self, ref: ClassRef, name: str) -> Values:
+        """`__getattr__` that answers `getattr(self._inner, name)`."""
+        method = self._evaluator.classes.method(ref, "__getattr__")
+        if method is None or name.startswith("__") or (ref, name) in self._delegating:
+            return NOTHING
+        frame, asked = Frame(method.path, method, ref), self._evaluator.library.function(method).params[-1].name
+        self._delegating.add((ref, name))
+        try:
+            return NOTHING.union(
+                *(
+                    self.of_all(self._evaluator.evaluate(frame, call.args[0]), name)
+                    for call in nodes(self._evaluator.library.body(method))
+                    if isinstance(call, Call) and call.func == Name("getattr") and call.args[1:] == (Name(asked),)
+                )
+            )
+        finally:
+            self._delegating.discard((ref, name))
+
+    # Classes.
+
+    def _class(self, ref: ClassRef, name: str) -> Values:
+        classes = self._evaluator.classes
+        method = classes.method(ref, name)
+        if method is not None:
+            function = self._evaluator.library.function(method)
+            if has_decorator(function, "classmethod"):
+                return frozenset((FunctionValue(method, ref, None),))
+            return frozenset((FunctionValue(method, None, None),))
+        for cls in classes.order(ref):
+            found = self._class_level(cls, ref, name)
+            if found is not None:
+                return found
+        return frozenset(External(f"{base}.{name}") for base in classes.outside_bases(ref)[:1])
+
+    def _class_level(self, cls: ClassRef, ref: ClassRef, name: str) -> Values | None:
+        unit = self._evaluator.library.unit(cls.path)
+        definitions = () if unit is None else unit.class_scope(unit.classes[cls.qualname]).names.get(name, ())
+        if not definitions:
+            return None
+        if self._evaluator.classes.is_enum(ref):
+            return frozenset((Instance(ref, True),))
+        return self._evaluator.defined(Frame(cls.path, None, None), definitions)
+
+    def _super(self, value: SuperValue, name: str) -> Values:
+        method = self._evaluator.classes.method(value.receiver, name, value.after)
+        if method is not None:
+            return self._method(method, value.receiver)
+        return frozenset(External(f"{base}().{name}") for base in self._evaluator.classes.outside_bases(value.receiver)[:1])
+
+    # Cells.
+
+    def note_made(self, ref: ClassRef) -> None:
+        """An object of this class is made somewhere."""
+        for base in self._evaluator.classes.order(ref):
+            known = self._made.setdefault(base, set())
+            if ref not in known:
+                known.add(ref)
+                self._evaluator.cells.poke(("made", base))
+
+    def made(self, ref: ClassRef) -> Values:
+        return frozenset(Instance(made, True) for made in self._made.get(ref, ()))
+
+    def stored(self, ref: ClassRef, name: str) -> Values:
+        """The cell of an attribute: what its class, its methods and, if they say nothing, others put there."""
+        found = self._hinted(ref, name)
+        for frame, definition in self._definitions(ref, name):
+            found |= self._evaluator.definition(frame, definition)
+        found |= self._constructed(ref, name)
+        if all(isinstance(value, Literal) or value in VAGUE or _abstract(self._evaluator, value) for value in found):
+            self._wanted.setdefault(name, set()).add(ref)
+            found |= self._from_outside(ref, name)
+        return found
+
+    def want_again(self, unit: Unit) -> None:
+        """A new module may hold assignments to attributes that were not found so far."""
+        for name, refs in self._wanted.items():
+            if f".{name}".encode() in unit.module.source:
+                for ref in refs:
+                    self._evaluator.cells.poke(("attr", ref, name))
+
+    def _hinted(self, ref: ClassRef, name: str) -> Values:
+        found: set[Value] = set()
+        for cls in self._evaluator.classes.order(ref):
+            for hinted in self.hints.get((cls.qualname, name), ()):
+                module, _, simple = hinted.rpartition(".")
+                found.update(Instance(v.ref, False) for v in self._evaluator.member(module, simple) if isinstance(v, ClassValue))
+        return frozenset(found)
+
+    def _definitions(self, ref: ClassRef, name: str) -> Iterator[tuple[Frame, Definition]]:
+        for cls in self._evaluator.classes.order(ref):
+            unit = self._evaluator.library.unit(cls.path)
+            if unit is None:
+                continue
+            for definition in unit.class_scope(unit.classes[cls.qualname]).names.get(name, ()):
+                yield Frame(cls.path, None, None), definition
+            for line in self._mentioning(unit, cls, name):
+                yield from self._own_stores(unit, cls, ref, line, name)
+
+    def _mentioning(self, unit: Unit, cls: ClassRef, name: str) -> list[int]:
+        pattern, owner = re.compile(rb"\.%b\b" % re.escape(name.encode())), unit.classes[cls.qualname]
+        if not pattern.search(unit.module.source):
+            return []
+        return [
+            line
+            for line, function in unit.functions.items()
+            if owner.line <= line <= owner.end_line and pattern.search(unit.module.segment(line))
+        ]
+
+    def _own_stores(self, unit: Unit, cls: ClassRef, ref: ClassRef, line: int, name: str) -> Iterator[tuple[Frame, Definition]]:
+        method = self._outermost(unit, cls, unit.functions[line])
+        if method is None or not method.params or not self._evaluator.classes.live(ref, cls, method.name):
+            return
+        receiver, function = Name(method.params[0].name), unit.functions[line]
+        frame = Frame(unit.path, FunctionRef(unit.path, function.qualname, line), ref)
+        for store in unit.scope(line).stores:
+            if store.name == name and store.receiver == receiver:
+                yield frame, store.definition
+
+    def _outermost(self, unit: Unit, cls: ClassRef, function: Function) -> Function | None:
+        """The method of the class that holds this function, or is it."""
+        name = function.qualname.removeprefix(f"{cls.qualname}.").partition(".")[0]
+        around = unit.by_qualname.get(f"{cls.qualname}.{name}", ())
+        return next((f for f in around if f.line <= function.line <= f.end_line), None)
+
+    def _constructed(self, ref: ClassRef, name: str) -> Values:
+        """A field of a dataclass, from the arguments of its constructor calls."""
+        return self._evaluator.calls.field(ref, name)
+
+    def _from_outside(self, ref: ClassRef, name: str) -> Values:
+        """`other.name = value` in a parsed module, where `other` may be an object of the class."""
+        found = NOTHING
+        order = set(self._evaluator.classes.order(ref))
+        for unit in self._evaluator.library.units:
+            for frame, store_receiver, definition in self._foreign_stores(unit, name):
+                receivers = self._evaluator.evaluate(frame, store_receiver)
+                if any(isinstance(v, Instance) and (v.ref in order or ref in self._evaluator.classes.order(v.ref)) for v in receivers):
+                    found |= self._evaluator.definition(frame, definition)
+        return found
+
+    def _foreign_stores(self, unit: Unit, name: str) -> Iterator[tuple[Frame, "object", Definition]]:
+        pattern = re.compile(rb"\.%b\s*(:[^=\n]*)?=[^=]" % re.escape(name.encode()))
+        if not pattern.search(unit.module.source):
+            return
+        for line, function in unit.functions.items():
+            if not pattern.search(unit.module.segment(line)):
+                continue
+            ref = FunctionRef(unit.path, function.qualname, line)
+            frame = self._evaluator.frame_of(FunctionValue(ref, None, None))
+            own = Name(function.params[0].name) if function.params and function.in_class else None
+            for store in unit.scope(line).stores:
+                if store.name == name and store.receiver != own:
+                    yield frame, store.receiver, store.definition
+
+    def entered(self, value: Value) -> Values:
+        """What `with value as x` gives to x."""
+        if isinstance(value, Bag):
+            return value.values
+        if isinstance(value, Instance):
+            method = self._evaluator.classes.method(value.ref, "__enter__")
+            if method is not None:
+                return self._evaluator.cells.read(("returns", Frame(method.path, method, value.ref)))
+        return frozenset((value,))
+
+
+def _abstract(evaluator: Evaluator, value: Value) -> bool:
+    return isinstance(value, Instance) and not value.exact
+
+
+VAGUE: frozenset[Value] = frozenset()
+__all__ = ["Attributes", "Const", "Found", "is_stub"]

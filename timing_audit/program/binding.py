@@ -1,0 +1,130 @@
+"""What was passed to whom: the values of parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from timing_audit.model.program import (
+    NOTHING, Bag, ClassRef, ClassValue, DictValue, Frame, FunctionValue, Instance, Values,
+)  # fmt: skip
+from timing_audit.model.syntax import Call, Expr, Function, Param, Starred
+from timing_audit.program.library import has_decorator
+
+if TYPE_CHECKING:
+    from timing_audit.program.evaluate import Evaluator
+
+
+class Source(NamedTuple):
+    """An argument: `how` is `value`, `element` (of a starred argument) or `entry` (of `**mapping`)."""
+
+    frame: Frame
+    key: int
+    how: str
+
+
+class Bindings:
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._sources: dict[tuple[Frame, str], set[Source]] = {}
+        self._given: dict[tuple[Frame, str], Values] = {}
+        self._applied: dict[tuple[Frame, str], Values] = {}
+        self._seen: set[tuple[Frame, Frame, int, int]] = set()
+
+    def bind(self, caller: Frame, call: Call, callee: Frame, function: Function, skip: int, *, taken: int = 0) -> None:
+        """Notes the arguments of a call.
+
+        `skip` leading parameters are the receiver's; `taken` leading arguments are not parameters
+        (the `self` of an unbound call).
+        """
+        mark = (caller, callee, id(call), skip)
+        if mark in self._seen:
+            return
+        self._seen.add(mark)
+        params = [param for param in function.params[skip:] if not param.kind]
+        rest = next((param for param in function.params if param.kind == "*"), None)
+        named = {param.name for param in params}
+        free = list(params)
+        for arg in call.args[taken:]:
+            if isinstance(arg, Starred):
+                for param in free:
+                    self._add(callee, param, caller, arg.value, "element")
+                free = []
+            elif free:
+                self._add(callee, free.pop(0), caller, arg, "value")
+            elif rest is not None:
+                self._add(callee, rest, caller, arg, "value")
+        for keyword in call.keywords:
+            if keyword.name in named:
+                self._add(callee, Param(keyword.name, None, None, ""), caller, keyword.value, "value")
+            elif not keyword.name:
+                for param in free:
+                    self._add(callee, param, caller, keyword.value, "entry")
+
+    def give(self, callee: Frame, name: str, values: Values) -> None:
+        """Notes values that no written argument stands for, such as what a decorator is applied to."""
+        known = self._given.get((callee, name), NOTHING)
+        if not values <= known:
+            self._given[callee, name] = known | values
+            self._evaluator.cells.poke(("param", callee, name))
+
+    def apply(self, frame: Frame, name: str, values: Values) -> None:
+        """Notes what a lambda in this body is called with."""
+        known = self._applied.get((frame, name), NOTHING)
+        if not values <= known:
+            self._applied[frame, name] = known | values
+            self._evaluator.cells.poke(("lambda", frame, name))
+
+    def applied(self, frame: Frame, name: str) -> Values:
+        return self._applied.get((frame, name), NOTHING)
+
+    def _add(self, callee: Frame, param: Param, caller: Frame, expr: Expr, how: str) -> None:
+        source = Source(caller, self._evaluator.remember(expr), how)
+        sources = self._sources.setdefault((callee, param.name), set())
+        if source not in sources:
+            sources.add(source)
+            self._evaluator.cells.poke(("param", callee, param.name))
+
+    def passed(self, frame: Frame, name: str) -> Values:
+        """The cell of a parameter: its receiver, what was passed, its default, else its annotation."""
+        if frame.function is None:
+            return NOTHING
+        function = self._evaluator.library.function(frame.function)
+        place = next(i for i, param in enumerate(function.params) if param.name == name)
+        param = function.params[place]
+        if place == 0 and function.in_class and not has_decorator(function, "staticmethod"):
+            return self._receiver(frame, function, param)
+        found = self._given.get((frame, name), NOTHING)
+        for source in self._sources.get((frame, name), ()):
+            found |= self._argument(source, name)
+        if param.kind:
+            return frozenset((Bag(found),)) if param.kind == "*" and found else NOTHING
+        module = Frame(frame.path, None, None)
+        if param.default is not None:
+            found |= self._evaluator.evaluate(module, param.default)
+        if param.annotation is not None and not any(type(value) in DECISIVE for value in found):
+            found |= self._evaluator.annotations.read(module, param.annotation)
+        return found
+
+    def _argument(self, source: Source, name: str) -> Values:
+        values = self._evaluator.evaluate(source.frame, self._evaluator.expressions[source.key])
+        if source.how == "element":
+            return NOTHING.union(*(self._evaluator.elements(value) for value in values))
+        if source.how == "entry":
+            tables = [value for value in values if isinstance(value, DictValue)]
+            return NOTHING.union(*(self._evaluator.entries(table).get(name, NOTHING) for table in tables))
+        return values
+
+    def _receiver(self, frame: Frame, function: Function, param: Param) -> Values:
+        owner = ClassRef(frame.path, function.owner)
+        receiver = frame.receiver or owner
+        if has_decorator(function, "classmethod") or function.name == "__new__":
+            return frozenset((ClassValue(receiver),))
+        if receiver == owner and param.annotation is not None:
+            noted = self._evaluator.annotations.read(Frame(frame.path, None, None), param.annotation)
+            found = frozenset(value for value in noted if isinstance(value, Instance))
+            if found:
+                return found
+        return frozenset((Instance(receiver, True),))
+
+
+DECISIVE = (Instance, FunctionValue, ClassValue)

@@ -1,0 +1,408 @@
+"""What an expression may be: abstract values by demand, over constructors, attributes, parameters and returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from timing_audit.model.program import (
+    NOTHING, Bag, ClassRef, ClassValue, DictValue, External, Frame, FunctionRef, FunctionValue, Instance, LambdaValue,
+    Leaf, Literal, ModuleValue, PartialValue, Row, SuperValue, Value, Values,
+)  # fmt: skip
+from timing_audit.model.syntax import (
+    Attr, Await, Binary, Block, Call, Class, Comprehension, Conditional, Const, Display, Expr, FString, Function, Lambda,
+    Logical, Mapping, Name, Starred, Subscript, Unary, Walrus,
+)  # fmt: skip
+from timing_audit.program.annotations import Annotations
+from timing_audit.program.attributes import Attributes
+from timing_audit.program.binding import Bindings
+from timing_audit.program.calls import Calls
+from timing_audit.program.cells import Cells, Key
+from timing_audit.program.classes import Classes, Outside, Package, Static
+from timing_audit.program.library import Library, Unit, has_decorator
+from timing_audit.program.scopes import Definition, Scope
+
+LONGEST_EXTERNAL = 120
+
+
+class Evaluator:
+    """Abstract values of the expressions of a target.
+
+    The parts share this one object: `attributes` looks names up on values, `calls` finds what a call
+    runs, `bindings` remembers what was passed to whom, `annotations` reads types.
+    """
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self.classes = Classes(library)
+        self.cells = Cells(self._compute)
+        self.bindings = Bindings(self)
+        self.annotations = Annotations(self)
+        self.attributes = Attributes(self)
+        self.calls = Calls(self)
+        self.expressions: dict[int, Expr] = {}
+        self.kinds: dict[str, Callable[..., Values]] = {
+            "local": self._local,
+            "global": self._global,
+            "returns": self._returns,
+            "attr": self.attributes.stored,
+            "made": self.attributes.made,
+            "param": self.bindings.passed,
+            "lambda": self.bindings.applied,
+            "fields": lambda ref: self.calls.constructions(ref),
+        }
+
+    # What other passes ask.
+
+    def values(self, frame: Frame, expr: Expr) -> Values:
+        """The settled values of an expression in a body."""
+        self.evaluate(frame, expr)
+        self.cells.settle()
+        return self.evaluate(frame, expr)
+
+    def function(self, ref: FunctionRef) -> Function:
+        return self.library.function(ref)
+
+    def body(self, ref: FunctionRef) -> Block:
+        return self.library.body(ref)
+
+    def class_(self, ref: ClassRef) -> Class:
+        return self.library.class_(ref)
+
+    def method(self, cls: ClassRef, name: str) -> FunctionRef | None:
+        return self.classes.method(cls, name)
+
+    def frame_of(self, value: FunctionValue) -> Frame:
+        """The frame in which a function value runs; an unbound method runs on its own class."""
+        ref = value.ref
+        function = self.library.function(ref)
+        receiver = value.receiver
+        if receiver is None and function.in_class:
+            receiver = ClassRef(ref.path, function.owner)
+        return Frame(ref.path, ref, receiver)
+
+    # Expressions.
+
+    def evaluate(self, frame: Frame, expr: Expr) -> Values:
+        """What is known by now; inside a cell, the cell is computed again when more is known."""
+        maker = MAKERS.get(type(expr))
+        return NOTHING if maker is None else maker(self, frame, expr)
+
+    def remember(self, expr: Expr) -> int:
+        """A key by which a value can refer to an expression."""
+        self.expressions[id(expr)] = expr
+        return id(expr)
+
+    def _name(self, frame: Frame, expr: Name) -> Values:
+        return self.lookup(frame, expr.id)
+
+    def lookup(self, frame: Frame, name: str) -> Values:
+        """A name as a body sees it: its own, of the functions around it, of the module, a builtin."""
+        inner: Frame | None = frame
+        while inner is not None and inner.function is not None:
+            scope = self.library.scope(inner.function)
+            if name not in scope.globals and (name in scope.names or any(p.name == name for p in scope.params)):
+                return self.cells.read(("local", inner, name))
+            inner = self.parent(inner)
+        return self.cells.read(("global", frame.path, name))
+
+    def parent(self, frame: Frame) -> Frame | None:
+        """The frame of the function around a nested one; None at module level."""
+        if frame.function is None:
+            return None
+        unit, owner = self.library.unit(frame.path), self.library.function(frame.function).owner
+        while unit is not None and owner:
+            around = [
+                f for f in unit.by_qualname.get(owner, ()) if f.line <= frame.function.line <= f.end_line
+            ]
+            if around:
+                return Frame(frame.path, FunctionRef(frame.path, owner, around[0].line), frame.receiver)
+            owner = unit.classes[owner].owner if owner in unit.classes else ""
+        return None
+
+    def _const(self, frame: Frame, expr: Const) -> Values:
+        return frozenset((Literal(expr.value),))
+
+    def _attr(self, frame: Frame, expr: Attr) -> Values:
+        return self.attributes.of_all(self.evaluate(frame, expr.value), expr.name)
+
+    def _call(self, frame: Frame, expr: Call) -> Values:
+        return self.calls.result(frame, expr)
+
+    def _subscript(self, frame: Frame, expr: Subscript) -> Values:
+        key = expr.key.value if isinstance(expr.key, Const) else None
+        return union(self.item(value, key) for value in self.evaluate(frame, expr.value))
+
+    def item(self, value: Value, key: object) -> Values:
+        """`value[key]`; `key` is None where it is not a constant."""
+        if isinstance(value, Row) and isinstance(key, int) and -len(value.items) <= key < len(value.items):
+            return value.items[key]
+        if isinstance(value, DictValue) and isinstance(key, str):
+            return self.entry(value, key)
+        if isinstance(value, (FunctionValue, ClassValue)):
+            return frozenset((value,))
+        if isinstance(value, Instance):
+            method = self.classes.method(value.ref, "__getitem__")
+            return NOTHING if method is None else self.cells.read(("returns", Frame(method.path, method, value.ref)))
+        return self.elements(value)
+
+    def elements(self, value: Value) -> Values:
+        """What iterating over (or subscripting) a collection may give."""
+        if isinstance(value, Bag):
+            return value.values
+        if isinstance(value, Row):
+            return union(value.items)
+        if isinstance(value, DictValue):
+            return union(self.entries(value).values())
+        if isinstance(value, (External, Leaf)) and len(value.name) < LONGEST_EXTERNAL:
+            return frozenset((type(value)(f"{value.name}[]"),))
+        if isinstance(value, Instance):
+            method = self.classes.method(value.ref, "__iter__")
+            given = NOTHING if method is None else self.cells.read(("returns", Frame(method.path, method, value.ref)))
+            return union(self.elements(inner) for inner in given if not isinstance(inner, Instance))
+        return NOTHING
+
+    def entries(self, table: DictValue) -> dict[str, Values]:
+        """The values of a dict by constant key; those of other keys under numbered names."""
+        expr, found = self.expressions[table.key], {}  # type: ignore[var-annotated]
+        if isinstance(expr, Mapping):
+            for place, (key, value) in enumerate(zip(expr.keys, expr.values)):
+                if key is None:
+                    for inner in self.evaluate(table.frame, value):
+                        found.update(self.entries(inner) if isinstance(inner, DictValue) else {})
+                else:
+                    name = key.value if isinstance(key, Const) and isinstance(key.value, str) else f"#{place}"
+                    found[name] = self.evaluate(table.frame, value)
+        elif isinstance(expr, Call):
+            found.update({keyword.name: self.evaluate(table.frame, keyword.value) for keyword in expr.keywords})
+        return found
+
+    def entry(self, table: DictValue, key: str) -> Values:
+        found = self.entries(table)
+        if key in found:
+            return found[key]
+        return union(values for name, values in found.items() if name.startswith("#"))
+
+    def _display(self, frame: Frame, expr: Display) -> Values:
+        items = tuple(self.evaluate(frame, item) for item in expr.items)
+        if expr.kind == "tuple" and not any(isinstance(item, Starred) for item in expr.items):
+            return frozenset((Row(tuple(map(shallow, items))),))
+        return bag(union(items))
+
+    def _table(self, frame: Frame, expr: Mapping) -> Values:
+        return frozenset((DictValue(self.remember(expr), frame),))
+
+    def _lambda(self, frame: Frame, expr: Lambda) -> Values:
+        return frozenset((LambdaValue(self.remember(expr), frame),))
+
+    def _logical(self, frame: Frame, expr: Logical) -> Values:
+        return self.evaluate(frame, expr.left) | self.evaluate(frame, expr.right)
+
+    def _conditional(self, frame: Frame, expr: Conditional) -> Values:
+        return self.evaluate(frame, expr.body) | self.evaluate(frame, expr.orelse)
+
+    def _inner(self, frame: Frame, expr: Await | Walrus) -> Values:
+        return self.evaluate(frame, expr.value)
+
+    def _starred(self, frame: Frame, expr: Starred) -> Values:
+        return union(self.elements(value) for value in self.evaluate(frame, expr.value))
+
+    def _binary(self, frame: Frame, expr: Binary) -> Values:
+        both = self.evaluate(frame, expr.left) | self.evaluate(frame, expr.right)
+        return frozenset(value for value in both if isinstance(value, (External, Bag)))
+
+    def _unary(self, frame: Frame, expr: Unary) -> Values:
+        return frozenset(value for value in self.evaluate(frame, expr.value) if isinstance(value, External))
+
+    def _comprehension(self, frame: Frame, expr: Comprehension) -> Values:
+        return bag(self.evaluate(frame, expr.element))
+
+    def _fstring(self, frame: Frame, expr: FString) -> Values:
+        return frozenset((External("builtins.str()"),))
+
+    # Cells.
+
+    def _compute(self, key: Key) -> Values:
+        return self.kinds[key[0]](*key[1:])
+
+    def _local(self, frame: Frame, name: str) -> Values:
+        if frame.function is None:
+            return NOTHING
+        scope = self.library.scope(frame.function)
+        definitions = scope.names.get(name, ())
+        found = self.defined(frame, definitions)
+        if any(definition.how == "lambda" for definition in definitions):
+            found |= self.cells.read(("lambda", frame, name))
+        if any(param.name == name for param in scope.params):
+            found |= self.cells.read(("param", frame, name))
+        return found
+
+    def _global(self, path: str, name: str) -> Values:
+        unit = self.library.unit(path)
+        if unit is None:
+            return NOTHING
+        scope, frame = unit.scope(0), Frame(path, None, None)
+        found = self.defined(frame, scope.names.get(name, ()))
+        if not found and name not in scope.names:
+            found = union(self.member(module, name) for module in scope.stars)
+            found = found or frozenset((External(f"builtins.{name}"),))
+        return found | self.defined(frame, self._rebound(unit, name))
+
+    def _rebound(self, unit: Unit, name: str) -> list[Definition]:
+        """What functions of the module bind to one of its names by `global`, or put into it."""
+        found: list[Definition] = []
+        written = name.encode()
+        for line in unit.functions:
+            segment = unit.module.segment(line)
+            if b"global " in segment and written in segment:
+                scope = unit.scope(line)
+                found += scope.names.get(name, ()) if name in scope.globals else ()
+            elif written + b"[" in segment or written + b".append" in segment:
+                found += self._stores(unit, line, name)
+        return found
+
+    def _stores(self, unit: Unit, line: int, name: str) -> list[Definition]:
+        scope = unit.scope(line)
+        local = any(d.how not in ("store", "grow") for d in scope.names.get(name, ()))
+        if local or any(param.name == name for param in scope.params):
+            return []
+        return [definition._replace(nested=None) for definition in scope.names.get(name, ())]
+
+    def defined(self, frame: Frame, definitions: Iterable[Definition]) -> Values:
+        return union(self.definition(frame, definition) for definition in definitions)
+
+    def definition(self, frame: Frame, definition: Definition) -> Values:
+        """What one binding gives its name."""
+        how, expr = definition.how, definition.expr
+        if how == "import" and definition.binding is not None:
+            return self.from_static(self.classes.imported(definition.binding), definition)
+        if how == "nested" and definition.nested is not None:
+            return self._nested(frame, definition)
+        if how == "lambda":
+            return NOTHING  # bound through Bindings.give, read by _local
+        found = NOTHING if expr is None else self._how(how, self.evaluate(frame, expr))
+        for place in definition.place:
+            found = union(self.item(value, place) for value in found)
+        if definition.annotation is not None and not informative(found):
+            found |= self.annotations.read(Frame(frame.path, None, None), definition.annotation)
+        return found
+
+    def _how(self, how: str, found: Values) -> Values:
+        if how == "element":
+            return union(self.elements(value) for value in found)
+        if how == "enter":
+            return union(self.attributes.entered(value) for value in found)
+        if how == "store":
+            return bag(found)
+        if how == "grow":
+            return bag(union(self.elements(value) for value in found))
+        return found
+
+    def from_static(self, found: Static, definition: Definition) -> Values:
+        """The value of something that an import leads to; an assigned name is evaluated where it is assigned."""
+        if found is None and definition.binding is not None:
+            return self.member(definition.binding.module, definition.binding.attribute)
+        if isinstance(found, Outside):
+            return frozenset((Leaf(found.name) if found.leaf else External(found.name),))
+        if isinstance(found, Package):
+            return frozenset((ModuleValue(found.name),))
+        if isinstance(found, ClassRef):
+            return frozenset((ClassValue(found),))
+        if isinstance(found, FunctionRef):
+            return frozenset((FunctionValue(found, None, None),))
+        return NOTHING
+
+    def member(self, module: str, name: str) -> Values:
+        """`name` of a module of the target."""
+        full = f"{module}.{name}"
+        if self.library.is_leaf(module) or self.library.is_leaf(full):
+            known = self.library.is_module(full)
+            return frozenset((ModuleValue(full) if known else Leaf(full),))
+        path = self.library.path_of(module)
+        unit = None if path is None else self.library.unit(path)
+        if unit is not None and (name in unit.scope(0).names or unit.scope(0).stars):
+            return self.cells.read(("global", unit.path, name))
+        if self.library.is_module(full):
+            return frozenset((ModuleValue(full),))
+        return NOTHING if unit is not None else frozenset((External(full),))
+
+    def _nested(self, frame: Frame, definition: Definition) -> Values:
+        nested, unit = definition.nested, self.library.unit(frame.path)
+        if nested is None or unit is None:
+            return NOTHING
+        if nested.is_class:
+            known = nested.qualname in unit.classes
+            return frozenset((ClassValue(ClassRef(frame.path, nested.qualname)),)) if known else NOTHING
+        functions = [f for f in unit.by_qualname.get(nested.qualname, ()) if nested.line <= f.line <= nested.end_line]
+        return frozenset(
+            FunctionValue(FunctionRef(frame.path, f.qualname, f.line), frame.receiver, None) for f in functions
+        )
+
+    def _returns(self, frame: Frame) -> Values:
+        if frame.function is None:
+            return NOTHING
+        function, scope = self.library.function(frame.function), self.library.scope(frame.function)
+        if scope.is_generator:
+            found = bag(union(self.evaluate(frame, expr) for expr in scope.yields))
+        else:
+            found = union(self.evaluate(frame, expr) for expr in scope.returns)
+        if function.returns is not None and not informative(found):
+            noted = self.annotations.read(Frame(frame.path, None, None), function.returns)
+            found |= noted if not scope.is_generator else NOTHING
+        return found
+
+    def scope_of(self, frame: Frame) -> Scope | None:
+        if frame.function is not None:
+            return self.library.scope(frame.function)
+        unit = self.library.unit(frame.path)
+        return None if unit is None else unit.scope(0)
+
+    def is_context_manager(self, ref: FunctionRef) -> bool:
+        return has_decorator(self.library.function(ref), "contextmanager", "asynccontextmanager")
+
+
+def informative(values: Values) -> bool:
+    """Whether anything but constants is known."""
+    return any(not isinstance(value, Literal) for value in values)
+
+
+def union(sets: Iterable[Values]) -> Values:
+    return NOTHING.union(*sets)
+
+
+def shallow(values: Values) -> Values:
+    """Values to be held by a collection: collections inside collections inside collections are dropped."""
+    return frozenset(
+        value if not isinstance(value, (Bag, Row)) else Bag(frozenset(inner for inner in flat(value) if not isinstance(inner, (Bag, Row))))
+        for value in values
+    )  # fmt: skip
+
+
+def flat(value: Bag | Row) -> Values:
+    return value.values if isinstance(value, Bag) else union(value.items)
+
+
+def bag(values: Values) -> Values:
+    return frozenset((Bag(shallow(values)),))
+
+
+MAKERS: dict[type, Any] = {
+    Name: Evaluator._name,
+    Const: Evaluator._const,
+    Attr: Evaluator._attr,
+    Call: Evaluator._call,
+    Subscript: Evaluator._subscript,
+    Display: Evaluator._display,
+    Mapping: Evaluator._table,
+    Lambda: Evaluator._lambda,
+    Logical: Evaluator._logical,
+    Conditional: Evaluator._conditional,
+    Await: Evaluator._inner,
+    Walrus: Evaluator._inner,
+    Starred: Evaluator._starred,
+    Binary: Evaluator._binary,
+    Unary: Evaluator._unary,
+    Comprehension: Evaluator._comprehension,
+    FString: Evaluator._fstring,
+}
+__all__ = ["Evaluator", "PartialValue", "SuperValue"]

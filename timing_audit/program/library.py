@@ -1,0 +1,151 @@
+"""The modules of the target, parsed when somebody asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from typing import NamedTuple, Protocol
+
+from timing_audit.model.program import ClassRef, FunctionRef
+from timing_audit.model.syntax import Attr, Block, Class, Expr, Function, Name
+from timing_audit.program.scopes import Scope, read_scope
+from timing_audit.syntax.module import BrokenSource, Module, module_name
+
+
+class Sources(Protocol):
+    """The files of a target: POSIX paths from the import root, and their UTF-8 bytes."""
+
+    @property
+    def paths(self) -> Sequence[str]: ...
+
+    def utf8(self, path: str) -> bytes:
+        """The decoded text as UTF-8. Raises UnreadableError, whose text is the reason."""
+
+
+class UnreadableError(Exception):
+    """A file that cannot be read or decoded; the text is the reason."""
+
+
+class Problem(NamedTuple):
+    file: str
+    reason: str
+
+
+class Unit:
+    """One parsed module with lookup tables over its outline."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.outline = module.outline
+        self.path = module.outline.path
+        self.functions = {function.line: function for function in self.outline.functions}
+        self.classes = {cls.qualname: cls for cls in self.outline.classes}
+        self.by_qualname: dict[str, list[Function]] = {}
+        for function in self.outline.functions:
+            self.by_qualname.setdefault(function.qualname, []).append(function)
+        self._scopes: dict[int, Scope] = {}
+
+    def scope(self, line: int) -> Scope:
+        """What the function at this line binds; line 0 is the module itself."""
+        scope = self._scopes.get(line)
+        if scope is None:
+            body = self.outline.body if not line else self.module.body(line)
+            params = () if not line else self.functions[line].params
+            scope = self._scopes[line] = read_scope(body, params)
+        return scope
+
+    def class_scope(self, cls: Class) -> Scope:
+        scope = self._scopes.get(-cls.line)
+        if scope is None:
+            scope = self._scopes[-cls.line] = read_scope(cls.body, ())
+        return scope
+
+
+class Library:
+    """Parses on demand, once; remembers what could not be parsed."""
+
+    def __init__(self, sources: Sources, leaves: Sequence[str]) -> None:
+        self._sources = sources
+        self._leaves = tuple(leaves)
+        self._units: dict[str, Unit | None] = {}
+        self._paths = {module_name(path): path for path in sources.paths}
+        self._packages = {
+            name[:end]
+            for name in self._paths
+            for end in range(len(name))
+            if name[end] == "."
+        }
+        self.problems: list[Problem] = []
+        self.on_unit: Callable[[Unit], None] = lambda unit: None
+
+    @property
+    def units(self) -> list[Unit]:
+        """Every module parsed so far, in the order of their paths."""
+        return [unit for _, unit in sorted(self._units.items()) if unit is not None]
+
+    def is_module(self, name: str) -> bool:
+        return name in self._paths or name in self._packages
+
+    def path_of(self, name: str) -> str | None:
+        return self._paths.get(name)
+
+    def is_leaf(self, name: str) -> bool:
+        """Whether a module or package lies behind the hot path's boundary."""
+        path = self._paths.get(name, name.replace(".", "/") + "/")
+        return self.is_leaf_path(path)
+
+    def is_leaf_path(self, path: str) -> bool:
+        return any(fnmatchcase(path, glob) for glob in self._leaves)
+
+    def unit(self, path: str) -> Unit | None:
+        if path in self._units:
+            return self._units[path]
+        unit = self._units[path] = self._parse(path)
+        if unit is not None:
+            self.on_unit(unit)
+        return unit
+
+    def named(self, name: str) -> Unit | None:
+        path = self._paths.get(name)
+        return None if path is None else self.unit(path)
+
+    def _parse(self, path: str) -> Unit | None:
+        try:
+            return Unit(Module(path, self._sources.utf8(path)))
+        except (BrokenSource, UnreadableError) as problem:
+            self.problems.append(Problem(path, str(problem)))
+            return None
+
+    def function(self, ref: FunctionRef) -> Function:
+        return self._known(ref.path).functions[ref.line]
+
+    def body(self, ref: FunctionRef) -> Block:
+        return self._known(ref.path).module.body(ref.line)
+
+    def class_(self, ref: ClassRef) -> Class:
+        return self._known(ref.path).classes[ref.qualname]
+
+    def scope(self, ref: FunctionRef) -> Scope:
+        return self._known(ref.path).scope(ref.line)
+
+    def _known(self, path: str) -> Unit:
+        unit = self.unit(path)
+        if unit is None:
+            raise LookupError(f"{path} was referred to but cannot be parsed")
+        return unit
+
+
+def ref_of(unit: Unit, function: Function) -> FunctionRef:
+    return FunctionRef(unit.path, function.qualname, function.line)
+
+
+def decorator_name(expr: Expr) -> str:
+    """The last name of a decorator, without its call: `functools.wraps(f)` -> `wraps`."""
+    func = getattr(expr, "func", expr)
+    if isinstance(func, Attr):
+        return func.name
+    return func.id if isinstance(func, Name) else ""
+
+
+def has_decorator(function: Function, *names: str) -> bool:
+    return any(decorator_name(decorator.value) in names for decorator in function.decorators)
