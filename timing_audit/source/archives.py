@@ -147,4 +147,4 @@ def _is_metadata(name: str) -> bool:
 
 
 def _is_told(file: str, packages: Collection[str]) -> bool:
-    return file.startswith(("/", "\\", "..")) or is_source_member(file, packages)
+    return is_escaping(file) or is_source_member(file, packages)

@@ -12,7 +12,7 @@ from timing_audit.errors import USAGE, TimingAuditError
 from timing_audit.model.source import Skipped
 from timing_audit.source import disk, exclude
 from timing_audit.source import layout as layouts
-from timing_audit.source.archives import Archive
+from timing_audit.source.archives import Archive, is_escaping
 from timing_audit.source.decode import Unreadable
 from timing_audit.source.tree import Tree, label_of
 from timing_audit.source.version import find_version
@@ -126,15 +126,12 @@ def _tree(archive: Archive, name: str, kind: str) -> Tree:
     paths = tuple(sorted(layout.path(member) for member in layout.select(archive.members)))
     if not paths:
         raise TimingAuditError(f"no Python files in {name}", hint="it should hold the package, as a wheel does")
-    skipped = tuple(Skipped(layout.path(file), reason) for file, reason in archive.skipped if _concerns(layout, file))
+    told = [entry for entry in archive.skipped if entry.file.startswith(layout.only) or is_escaping(entry.file)]
+    skipped = tuple(Skipped(layout.path(file), reason) for file, reason in told)
     package = layouts.package_of(paths, layout)
     version = _version(archive, layout, package) if package else ""
     label = label_of(package, version, name=name, kind=kind)
     return Tree(label, package, version, paths, skipped, layout, archive.reader)
-
-
-def _concerns(layout: layouts.Layout, file: str) -> bool:
-    return file.startswith((layout.only, "/", "\\", ".."))
 
 
 def _version(archive: Archive, layout: layouts.Layout, package: str) -> str:
