@@ -15,6 +15,7 @@ from timing_audit.source.layout import ENGINE
 ANSWER_TIMEOUT_S = 60
 """An interpreter on a cold network disk takes its time to start."""
 
+_QUOTE_CHARS = 160
 _MARK = "timing-audit:"
 
 _QUESTION = f"""
@@ -70,7 +71,7 @@ def _ask(python: str, executable: str) -> str:
         raise TimingAuditError(f"--python {python}: cannot be run: {error.strerror or error}") from None
     if answer.returncode:
         lines = answer.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit code {answer.returncode}"]
-        raise TimingAuditError(f"--python {python}: it failed: {lines[-1]}")
+        raise TimingAuditError(f"--python {python}: it failed: {lines[-1][:_QUOTE_CHARS]}")
     return answer.stdout.decode("utf-8", "replace")
 
 
