@@ -45,7 +45,7 @@ class Calls:
         """The bodies in the target that the call may run, constructors and wrappers included."""
         found: list[Target] = []
         for value in self._evaluator.evaluate(frame, call.func):
-            found += self._bodies(frame, call, value)
+            found += self.bodies(frame, call, value)
         return sorted(set(found), key=str)
 
     # One callee.
@@ -59,10 +59,10 @@ class Calls:
         if isinstance(value, LambdaValue):
             return self._apply(frame, call, value)
         return NOTHING.union(
-            *(self._evaluator.cells.read(("returns", target.frame)) for target in self._bodies(frame, call, value))
+            *(self._evaluator.cells.read(("returns", target.frame)) for target in self.bodies(frame, call, value))
         )
 
-    def _bodies(self, frame: Frame, call: Call, value: Value) -> list[Target]:
+    def bodies(self, frame: Frame, call: Call, value: Value) -> list[Target]:
         if isinstance(value, ClassValue):
             return self._construct(frame, call, value.ref)
         if isinstance(value, FunctionValue):
@@ -126,7 +126,7 @@ class Calls:
             key = (value.key, id(call))
             merged = self._merged.setdefault(key, first)
             for target in self._evaluator.evaluate(value.frame, inner.args[0]):
-                found += self._bodies(value.frame, merged, target)
+                found += self.bodies(value.frame, merged, target)
         return found
 
     def _construct(self, frame: Frame, call: Call, ref: ClassRef) -> list[Target]:

@@ -34,6 +34,8 @@ class Classes:
         self._orders: dict[ClassRef, tuple[ClassRef, ...]] = {}
         self._bases: dict[ClassRef, tuple[ClassRef | Outside, ...]] = {}
         self._methods: dict[ClassRef, dict[str, Function]] = {}
+        self._setters: dict[ClassRef, dict[str, Function]] = {}
+        self.property_names: set[str] = set()
 
     def lookup(self, unit: Unit, name: str, depth: int = 0) -> Static:
         """What a module-level name is, through imports and re-exports; assignments are not followed."""
@@ -138,9 +140,26 @@ class Classes:
             unit, cls = self.library.unit(ref.path), self.library.class_(ref)
             for qualname in cls.methods if unit is not None else ():
                 for function in unit.by_qualname[qualname] if unit is not None else ():
-                    if cls.line <= function.line <= cls.end_line and not is_setter(function):
+                    if not cls.line <= function.line <= cls.end_line:
+                        continue
+                    if is_setter(function):
+                        self._setters.setdefault(ref, {})[function.name] = function
+                    else:
                         found[function.name] = function
         return found
+
+    def setter(self, ref: ClassRef, name: str) -> FunctionRef | None:
+        """The setter of a property."""
+        for cls in self.order(ref):
+            self.methods(cls)
+            function = self._setters.get(cls, {}).get(name)
+            if function is not None:
+                return FunctionRef(cls.path, function.qualname, function.line)
+        return None
+
+    def note(self, unit: Unit) -> None:
+        """Remembers which names are properties somewhere in the modules read so far."""
+        self.property_names.update(function.name for function in unit.outline.functions if is_property(function))
 
     def method(self, ref: ClassRef, name: str, after: ClassRef | None = None) -> FunctionRef | None:
         """The method that a call on an object of this class runs; with `after`, what `super()` there runs."""

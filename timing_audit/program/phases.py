@@ -1,0 +1,201 @@
+"""Which branches a phase takes: conditions on the engine's mode, told by reading the mode enum itself."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from timing_audit.model.engine import Engine
+from timing_audit.model.program import ClassRef, Frame, FunctionRef, Instance
+from timing_audit.model.syntax import (
+    Attr, Call, Compare, Conditional, Const, Display, Expr, Function, Logical, Name, Return, Unary,
+)  # fmt: skip
+from timing_audit.program.evaluate import Evaluator
+from timing_audit.program.written import written
+
+
+class Phase(NamedTuple):
+    """A phase and the modes that the batch may have in it at this point."""
+
+    name: str
+    modes: frozenset[str]
+
+
+class Phases:
+    """Answers conditions. Three-valued: None is "may be either"."""
+
+    def __init__(self, evaluator: Evaluator, engine: Engine) -> None:
+        self._evaluator = evaluator
+        self._engine = engine
+        self._flags = {rule.name: frozenset(rule.flags) for rule in engine.phases}
+        self._answers: dict[tuple[FunctionRef, str, tuple[tuple[str, bool | None], ...]], bool | None] = {}
+
+    def start(self, name: str) -> Phase:
+        rule = next(rule for rule in self._engine.phases if rule.name == name)
+        return Phase(name, frozenset(rule.modes))
+
+    def test(self, frame: Frame, expr: Expr, phase: Phase, depth: int = 0) -> bool | None:
+        """Whether the condition holds in the phase."""
+        if isinstance(expr, Logical):
+            left, right = self.test(frame, expr.left, phase, depth), self.test(frame, expr.right, phase, depth)
+            return both(left, right) if expr.op == "and" else either(left, right)
+        if isinstance(expr, Unary) and expr.op == "not":
+            return negated(self.test(frame, expr.value, phase, depth))
+        if isinstance(expr, Const):
+            return bool(expr.value)
+        if isinstance(expr, Call):
+            return self._call(frame, expr, phase)
+        if isinstance(expr, Compare):
+            return self._compare(frame, expr, phase)
+        if isinstance(expr, Attr) and expr.name in self._flags.get(phase.name, ()):
+            return False
+        if isinstance(expr, Name) and depth < 3:
+            return self._named(frame, expr, phase, depth)
+        return None
+
+    def mode_of(self, frame: Frame, expr: Expr) -> frozenset[str]:
+        """The members of the mode enum that an expression names; empty if it is no mode."""
+        if isinstance(expr, Conditional):
+            return self.mode_of(frame, expr.body) | self.mode_of(frame, expr.orelse)
+        if isinstance(expr, Attr) and isinstance(expr.value, (Name, Attr)):
+            base = expr.value.id if isinstance(expr.value, Name) else expr.value.name
+            return frozenset((expr.name,)) if base == self._engine.mode_enum else frozenset()
+        return frozenset()
+
+    def _named(self, frame: Frame, expr: Name, phase: Phase, depth: int) -> bool | None:
+        """A local flag that is assigned once."""
+        scope = self._evaluator.scope_of(frame)
+        definitions = scope.names.get(expr.id, ()) if scope is not None else ()
+        if frame.function is None or len(definitions) != 1 or definitions[0].how != "value":
+            return None
+        value = definitions[0].expr
+        return None if value is None or isinstance(value, Const) else self.test(frame, value, phase, depth + 1)
+
+    def _call(self, frame: Frame, expr: Call, phase: Phase) -> bool | None:
+        if any(fnmatchcase(written(expr.func), glob) for glob in self._engine.false_calls):
+            return False
+        if not isinstance(expr.func, Attr):
+            return None
+        method = self._predicate(frame, expr.func)
+        if method is None:
+            return None
+        passed = {keyword.name: keyword.value for keyword in expr.keywords}
+        given = tuple(
+            (name, value.value if isinstance(value, Const) and isinstance(value.value, bool) else None)
+            for name, value in sorted(passed.items())
+        )
+        return agree([self._holds(method, mode, given) for mode in sorted(phase.modes)])
+
+    def _predicate(self, frame: Frame, func: Attr) -> FunctionRef | None:
+        """The mode enum's method that the call runs, if it is one."""
+        if not func.name.startswith("is_"):
+            return None
+        receivers = [v for v in self._evaluator.evaluate(frame, func.value) if isinstance(v, Instance)]
+        for value in receivers:
+            if value.ref.qualname == self._engine.mode_enum:
+                return self._evaluator.classes.method(value.ref, func.name)
+        if receivers:
+            return None
+        last = func.value.name if isinstance(func.value, Attr) else getattr(func.value, "id", "")
+        enum = self._enum()
+        return self._evaluator.classes.method(enum, func.name) if enum is not None and "mode" in str(last) else None
+
+    def _enum(self) -> ClassRef | None:
+        for unit in self._evaluator.library.units:
+            if self._engine.mode_enum in unit.classes:
+                return ClassRef(unit.path, self._engine.mode_enum)
+        return None
+
+    def _compare(self, frame: Frame, expr: Compare, phase: Phase) -> bool | None:
+        """`batch.forward_mode == ForwardMode.DECODE`."""
+        if len(expr.items) != 2 or expr.ops[0] not in ("==", "!=", "is", "is-not"):
+            return None
+        members = self.mode_of(frame, expr.items[1]) or self.mode_of(frame, expr.items[0])
+        if not members:
+            return None
+        equal = agree([mode in members for mode in sorted(phase.modes)])
+        return equal if expr.ops[0] in ("==", "is") else negated(equal)
+
+    # The enum's own methods, read for one member.
+
+    def _holds(self, method: FunctionRef, mode: str, given: tuple[tuple[str, bool | None], ...]) -> bool | None:
+        key = (method, mode, given)
+        if key not in self._answers:
+            self._answers[key] = None
+            self._answers[key] = self._run(method, mode, dict(given))
+        return self._answers[key]
+
+    def _run(self, method: FunctionRef, mode: str, given: dict[str, bool | None]) -> bool | None:
+        function = self._evaluator.library.function(method)
+        values = {p.name: p.default.value for p in function.params if isinstance(p.default, Const)}
+        known: dict[str, bool | None] = {k: v if isinstance(v, bool) else None for k, v in values.items()}
+        known.update(given)
+        for statement in self._evaluator.library.body(method):
+            if isinstance(statement, Return) and statement.value is not None:
+                return self._member(statement.value, method, function, mode, known)
+        return None
+
+    def _member(
+        self, expr: Expr, method: FunctionRef, function: Function, mode: str, known: dict[str, bool | None]
+    ) -> bool | None:
+        def again(inner: Expr) -> bool | None:
+            return self._member(inner, method, function, mode, known)
+
+        if isinstance(expr, Logical):
+            return (both if expr.op == "and" else either)(again(expr.left), again(expr.right))
+        if isinstance(expr, Unary) and expr.op == "not":
+            return negated(again(expr.value))
+        if isinstance(expr, Const):
+            return bool(expr.value)
+        if isinstance(expr, Name):
+            return known.get(expr.id)
+        if isinstance(expr, Conditional):
+            test = again(expr.test)
+            return None if test is None else again(expr.body if test else expr.orelse)
+        if isinstance(expr, Compare) and len(expr.items) == 2:
+            return self._is_member(expr, mode)
+        return self._other(expr, method, mode, known)
+
+    def _is_member(self, expr: Compare, mode: str) -> bool | None:
+        right = expr.items[1]
+        named = right.items if isinstance(right, Display) else (right,)
+        members = {item.name for item in named if isinstance(item, Attr)}
+        if expr.ops[0] in ("==", "is", "in"):
+            return mode in members
+        return mode not in members if expr.ops[0] in ("!=", "is-not", "not-in") else None
+
+    def _other(self, expr: Expr, method: FunctionRef, mode: str, known: dict[str, bool | None]) -> bool | None:
+        """`self.is_extend(flag=flag)` inside another predicate."""
+        if not (isinstance(expr, Call) and isinstance(expr.func, Attr) and expr.func.value == Name("self")):
+            return None
+        enum = ClassRef(method.path, method.qualname.rpartition(".")[0])
+        other = self._evaluator.classes.method(enum, expr.func.name)
+        given = [
+            (k.name, known.get(k.value.id) if isinstance(k.value, Name) else _constant(k.value)) for k in expr.keywords
+        ]
+        return None if other is None else self._holds(other, mode, tuple(sorted(given, key=str)))
+
+
+def _constant(expr: Expr) -> bool | None:
+    return expr.value if isinstance(expr, Const) and isinstance(expr.value, bool) else None
+
+
+def both(left: bool | None, right: bool | None) -> bool | None:
+    if left is False or right is False:
+        return False
+    return True if left and right else None
+
+
+def either(left: bool | None, right: bool | None) -> bool | None:
+    if left or right:
+        return True
+    return False if left is False and right is False else None
+
+
+def negated(value: bool | None) -> bool | None:
+    return None if value is None else not value
+
+
+def agree(answers: list[bool | None]) -> bool | None:
+    """The answer that holds for every mode; None if they differ."""
+    return answers[0] if answers and all(answer is answers[0] for answer in answers) else None

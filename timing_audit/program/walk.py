@@ -1,0 +1,305 @@
+"""One body under one phase: the calls it makes, in order, on the branches that the phase takes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from timing_audit.model.engine import Engine
+from timing_audit.model.program import (
+    ClassRef, External, Frame, FunctionValue, Instance, Leaf, LambdaValue, Literal, PartialValue, Value, Values,
+)  # fmt: skip
+from timing_audit.model.syntax import (
+    Assign, Attr, Block, Call, Compare, Conditional, Evaluate, Expr, For, If, Jump, Logical, Match, Name, Raise, Return,
+    Stmt, Subscript, Try, While, With,
+)  # fmt: skip
+from timing_audit.program.classes import is_property
+from timing_audit.program.evaluate import Evaluator
+from timing_audit.program.phases import Phase, Phases
+from timing_audit.program.written import written
+
+
+class Edge(NamedTuple):
+    """A call of `target` at a place in the caller's file.
+
+    `how`: `exact`, `hierarchy`, `hinted`, `unique name`; `kind`: `call`, `property`, `context`,
+    `callback`, `decorator`, `operator`. `text` is the callee as written. `loops` are the iterables
+    of the loops around it in the body.
+    """
+
+    line: int
+    column: int
+    end_line: int
+    target: Frame
+    modes: frozenset[str]
+    how: str
+    kind: str
+    text: str
+    loops: tuple[str, ...]
+
+
+class Effect(NamedTuple):
+    """The body may set the batch to this mode."""
+
+    mode: str
+
+
+class Walker:
+    """Walks one body; `edges` and `effects` hold what it found."""
+
+    def __init__(self, evaluator: Evaluator, phases: Phases, engine: Engine, frame: Frame, phase: Phase) -> None:
+        self._evaluator = evaluator
+        self._phases = phases
+        self._engine = engine
+        self._frame = frame
+        self._name = phase.name
+        self._modes = phase.modes
+        self._loops: tuple[str, ...] = ()
+        self._line = 0
+        self.edges: list[Edge] = []
+        self.effects: set[str] = set()
+        self.calls: list[Call] = []
+
+    def run(self, body: Block) -> None:
+        self._block(body)
+
+    def _block(self, body: Block) -> bool:
+        """Whether the end of the block may be reached."""
+        for statement in body:
+            self._line = statement.line
+            if not self._statement(statement):
+                return False
+        return True
+
+    def _statement(self, node: Stmt) -> bool:
+        handler = STATEMENTS.get(type(node))
+        return True if handler is None else bool(handler(self, node))
+
+    def _test(self, expr: Expr) -> bool | None:
+        answer = self._phases.test(self._frame, expr, Phase(self._name, self._modes))
+        self._expr(expr)
+        return answer
+
+    def _if(self, node: If) -> bool:
+        answer = self._test(node.test)
+        if answer is True:
+            return self._block(node.body)
+        if answer is False:
+            return self._block(node.orelse)
+        taken = self._block(node.body)
+        return self._block(node.orelse) or taken
+
+    def _loop(self, count: str, body: Block, orelse: Block) -> bool:
+        outer, self._loops = self._loops, (*self._loops, count)
+        self._block(body)
+        self._loops = outer
+        return self._block(orelse)
+
+    def _for(self, node: For) -> bool:
+        self._expr(node.iterable)
+        self._special(node.iterable, ("__iter__", "__next__"), "operator")
+        return self._loop(written(node.iterable), node.body, node.orelse)
+
+    def _while(self, node: While) -> bool:
+        if self._test(node.test) is False:
+            return self._block(node.orelse)
+        self._loop(written(node.test), node.body, node.orelse)
+        return True
+
+    def _with(self, node: With) -> bool:
+        for item in node.items:
+            self._line = item.line
+            self._expr(item.context)
+            self._special(item.context, ("__enter__", "__exit__"), "context")
+        return self._block(node.body)
+
+    def _try(self, node: Try) -> bool:
+        through = self._block(node.body)
+        through = self._block(node.orelse) if through else False
+        for handler in node.handlers:
+            through = self._block(handler.body) or through
+        return self._block(node.final) and through
+
+    def _match(self, node: Match) -> bool:
+        self._expr(node.subject)
+        for case in node.cases:
+            self._block(case.body)
+        return True
+
+    def _assign(self, node: Assign) -> bool:
+        for target in node.targets:
+            self._target(target)
+        if node.value is not None:
+            self._expr(node.value)
+            for target in node.targets:
+                self._mode(target, node.value)
+        return True
+
+    def _target(self, target: Expr) -> None:
+        if isinstance(target, Attr):
+            self._expr(target.value)
+            self._setter(target)
+        elif isinstance(target, Subscript):
+            self._expr(target.value)
+            self._expr(target.key)
+            self._special(target.value, ("__setitem__",), "operator")
+
+    def _setter(self, target: Attr) -> None:
+        """`x.name = value` where the class of x defines a setter."""
+        for value in self._evaluator.evaluate(self._frame, target.value):
+            if isinstance(value, Instance):
+                for ref in self._evaluator.attributes.possible(value):
+                    setter = self._evaluator.classes.setter(ref, target.name)
+                    if setter is not None:
+                        self._edge(Frame(setter.path, setter, ref), "exact", "property", written(target))
+
+    def _mode(self, target: Expr, value: Expr) -> None:
+        if isinstance(target, Attr) or isinstance(value, Conditional):
+            self._enter(self._phases.mode_of(self._frame, value))
+
+    def _enter(self, modes: frozenset[str]) -> None:
+        self.effects |= modes
+        self._modes |= modes
+
+    def _evaluate(self, node: Evaluate) -> bool:
+        if node.kind != "del":
+            self._expr(node.value)
+        return True
+
+    def _return(self, node: Return) -> bool:
+        if node.value is not None:
+            self._expr(node.value)
+        return False
+
+    def _raise(self, node: Raise) -> bool:
+        return False
+
+    def _jump(self, node: Jump) -> bool:
+        return node.kind == "pass"
+
+    # Expressions.
+
+    def _expr(self, expr: Expr) -> None:
+        """Visits the parts of an expression that the phase evaluates, inner calls first."""
+        if isinstance(expr, Conditional):
+            answer = self._test(expr.test)
+            if answer is not False:
+                self._expr(expr.body)
+            if answer is not True:
+                self._expr(expr.orelse)
+            return
+        if isinstance(expr, Logical):
+            self._logical(expr)
+            return
+        for part in expr:
+            if isinstance(part, tuple):
+                self._parts(part)
+        if isinstance(expr, Call):
+            self._call(expr)
+        elif isinstance(expr, Attr):
+            self._attribute(expr)
+        elif isinstance(expr, Subscript):
+            self._special(expr.value, ("__getitem__",), "operator")
+        elif isinstance(expr, Compare) and expr.ops[0] in ("in", "not-in"):
+            self._special(expr.items[1], ("__contains__",), "operator")
+
+    def _parts(self, part: tuple[Any, ...]) -> None:
+        if type(part) is tuple:
+            for inner in part:
+                if isinstance(inner, tuple):
+                    self._parts(inner)
+        else:
+            self._expr(part)  # type: ignore[arg-type]
+
+    def _logical(self, expr: Logical) -> None:
+        answer = self._test(expr.left)
+        if answer is None or answer is (expr.op == "and"):
+            self._expr(expr.right)
+
+    def _call(self, call: Call) -> None:
+        self.calls.append(call)
+        self._line = call.line
+        values = self._evaluator.evaluate(self._frame, call.func)
+        text, how = written(call.func), self._how(call.func)
+        targets = self._evaluator.calls.targets(self._frame, call)
+        for target in targets:
+            kind = target.how
+            self._edge(target.frame, how if not target.how.startswith("unique") else "unique name", "call" if kind.startswith("unique") else kind, text, call)
+        for keyword in call.keywords:
+            if keyword.name == "forward_mode":
+                self._enter(self._phases.mode_of(self._frame, keyword.value))
+        if not targets:
+            self._callbacks(call, values)
+
+    def _how(self, func: Expr) -> str:
+        if isinstance(func, Attr):
+            bases = self._evaluator.evaluate(self._frame, func.value)
+            if any(isinstance(base, Instance) and not base.exact for base in bases):
+                return "hierarchy"
+        return "exact"
+
+    def _callbacks(self, call: Call, values: Values) -> None:
+        """Functions handed to something outside, which may call them."""
+        if any(isinstance(value, External) and value.name in HARMLESS for value in values):
+            self._sized(call)
+            return
+        for arg in (*call.args, *(keyword.value for keyword in call.keywords)):
+            for value in self._evaluator.evaluate(self._frame, arg):
+                self._callback(call, value)
+
+    def _callback(self, call: Call, value: Value) -> None:
+        if isinstance(value, (FunctionValue, PartialValue)):
+            for target in self._evaluator.calls.bodies(self._frame, Call(call.func, (), (), *call[3:]), value):
+                self._edge(target.frame, "exact", "callback", written(call.func), call)
+
+    def _sized(self, call: Call) -> None:
+        if call.args and isinstance(call.func, Name) and call.func.id in ("len", "bool", "iter", "next"):
+            self._special(call.args[0], (f"__{call.func.id}__",), "operator")
+
+    def _attribute(self, expr: Attr) -> None:
+        if expr.name not in self._evaluator.classes.property_names:
+            return
+        for value in self._evaluator.evaluate(self._frame, expr.value):
+            if isinstance(value, Instance):
+                for ref in self._evaluator.attributes.possible(value):
+                    self._getter(expr, ref, "exact" if value.exact else "hierarchy")
+
+    def _getter(self, expr: Attr, ref: ClassRef, how: str) -> None:
+        method = self._evaluator.classes.method(ref, expr.name)
+        if method is not None and is_property(self._evaluator.library.function(method)):
+            self._edge(Frame(method.path, method, ref), how, "property", written(expr))
+
+    def _special(self, expr: Expr, names: tuple[str, ...], kind: str) -> None:
+        for value in self._evaluator.evaluate(self._frame, expr):
+            if isinstance(value, Instance):
+                for name in names:
+                    method = self._evaluator.classes.method(value.ref, name)
+                    if method is not None:
+                        self._edge(Frame(method.path, method, value.ref), "exact", kind, written(expr))
+
+    def _edge(self, target: Frame, how: str, kind: str, text: str, call: Call | None = None) -> None:
+        place = (call.line, call.column, call.end_line) if call is not None else (self._line, 1, self._line)
+        self.edges.append(Edge(*place, target, self._modes, how, kind, text, self._loops))
+        if self._effects_pass(text):
+            key = ("effects", target, self._name, self._modes)
+            self._enter(frozenset(str(v.value) for v in self._evaluator.cells.read(key) if isinstance(v, Literal)))
+
+    def _effects_pass(self, text: str) -> bool:
+        """The engine restores the batch's mode when a worker returns."""
+        return text.rpartition(".")[0].rpartition(".")[2] not in self._engine.worker_attributes
+
+
+HARMLESS = frozenset(("builtins.isinstance", "builtins.len", "builtins.bool", "builtins.iter", "builtins.next", "builtins.hasattr", "builtins.print"))
+STATEMENTS: dict[type, Any] = {
+    If: Walker._if,
+    For: Walker._for,
+    While: Walker._while,
+    With: Walker._with,
+    Try: Walker._try,
+    Match: Walker._match,
+    Assign: Walker._assign,
+    Evaluate: Walker._evaluate,
+    Return: Walker._return,
+    Raise: Walker._raise,
+    Jump: Walker._jump,
+}
+__all__ = ["Edge", "Effect", "LambdaValue", "Leaf", "Walker"]
