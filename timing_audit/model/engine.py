@@ -14,10 +14,15 @@ class EntryRule(NamedTuple):
 
 
 class PhaseRule(NamedTuple):
-    """A phase: the members of the mode enum with which it starts; `flags` are attributes that are false in it."""
+    """A phase of the engine.
+
+    `modes` are the members of the mode enum with which it starts, `reaches` those that its code sets
+    on the way; `flags` are attributes that are false in it.
+    """
 
     name: str
     modes: tuple[str, ...]
+    reaches: tuple[str, ...]
     flags: tuple[str, ...]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -167,7 +166,7 @@ class Attributes:
     def want_again(self, unit: Unit) -> None:
         """A new module may hold assignments to attributes that were not found so far."""
         for name, refs in self._wanted.items():
-            if f".{name}".encode() in unit.module.source:
+            if unit.mentions(name):
                 for ref in refs:
                     self._evaluator.cells.poke(("attr", ref, name))
 
@@ -190,14 +189,8 @@ class Attributes:
                 yield from self._own_stores(unit, cls, ref, line, name)
 
     def _mentioning(self, unit: Unit, cls: ClassRef, name: str) -> list[int]:
-        pattern, owner = re.compile(rb"\.%b\b" % re.escape(name.encode())), unit.classes[cls.qualname]
-        if not pattern.search(unit.module.source):
-            return []
-        return [
-            line
-            for line, function in unit.functions.items()
-            if owner.line <= line <= owner.end_line and pattern.search(unit.module.segment(line))
-        ]
+        owner = unit.classes[cls.qualname]
+        return [line for line in unit.mentions(name) if owner.line <= line <= owner.end_line]
 
     def _own_stores(self, unit: Unit, cls: ClassRef, ref: ClassRef, line: int, name: str) -> Iterator[tuple[Frame, Definition]]:
         method = self._outermost(unit, cls, unit.functions[line])
@@ -231,17 +224,16 @@ class Attributes:
         return found
 
     def _foreign_stores(self, unit: Unit, name: str) -> Iterator[tuple[Frame, "object", Definition]]:
-        pattern = re.compile(rb"\.%b\s*(:[^=\n]*)?=[^=]" % re.escape(name.encode()))
-        if not pattern.search(unit.module.source):
-            return
-        for line, function in unit.functions.items():
-            if not pattern.search(unit.module.segment(line)):
+        for line in unit.mentions(name):
+            function = unit.functions[line]
+            stores = [store for store in unit.scope(line).stores if store.name == name]
+            if not stores:
                 continue
             ref = FunctionRef(unit.path, function.qualname, line)
             frame = self._evaluator.frame_of(FunctionValue(ref, None, None))
             own = Name(function.params[0].name) if function.params and function.in_class else None
-            for store in unit.scope(line).stores:
-                if store.name == name and store.receiver != own:
+            for store in stores:
+                if store.receiver != own:
                     yield frame, store.receiver, store.definition
 
     def entered(self, value: Value) -> Values:

@@ -94,7 +94,7 @@ class Bindings:
         if place == 0 and function.in_class and not has_decorator(function, "staticmethod"):
             return self._receiver(frame, function, param)
         found = self._given.get((frame, name), NOTHING)
-        for source in self._sources.get((frame, name), ()):
+        for source in tuple(self._sources.get((frame, name), ())):
             found |= self._argument(source, name)
         if param.kind:
             return frozenset((Bag(found),)) if param.kind == "*" and found else NOTHING

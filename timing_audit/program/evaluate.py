@@ -41,6 +41,7 @@ class Evaluator:
         self.attributes = Attributes(self)
         self.calls = Calls(self)
         self.expressions: dict[int, Expr] = {}
+        self._open_tables: set[DictValue] = set()
         self.kinds: dict[str, Callable[..., Values]] = {
             "local": self._local,
             "global": self._global,
@@ -164,7 +165,17 @@ class Evaluator:
 
     def entries(self, table: DictValue) -> dict[str, Values]:
         """The values of a dict by constant key; those of other keys under numbered names."""
-        expr, found = self.expressions[table.key], {}  # type: ignore[var-annotated]
+        if table in self._open_tables:
+            return {}
+        self._open_tables.add(table)
+        try:
+            return self._entries(table)
+        finally:
+            self._open_tables.discard(table)
+
+    def _entries(self, table: DictValue) -> dict[str, Values]:
+        expr = self.expressions[table.key]
+        found: dict[str, Values] = {}
         if isinstance(expr, Mapping):
             for place, (key, value) in enumerate(zip(expr.keys, expr.values)):
                 if key is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple, Protocol
@@ -10,6 +11,9 @@ from timing_audit.model.program import ClassRef, FunctionRef
 from timing_audit.model.syntax import Attr, Block, Class, Expr, Function, Name
 from timing_audit.program.scopes import Scope, read_scope
 from timing_audit.syntax.module import BrokenSource, Module, module_name
+
+
+ATTRIBUTE = re.compile(rb"\.([A-Za-z_]\w*)")
 
 
 class Sources(Protocol):
@@ -44,6 +48,29 @@ class Unit:
         for function in self.outline.functions:
             self.by_qualname.setdefault(function.qualname, []).append(function)
         self._scopes: dict[int, Scope] = {}
+        self._mentions: dict[bytes, list[int]] | None = None
+
+    def mentions(self, attribute: str) -> list[int]:
+        """The lines of the functions in whose own bodies `.attribute` stands."""
+        if self._mentions is None:
+            self._mentions = self._index_mentions()
+        return self._mentions.get(attribute.encode(), [])
+
+    def _index_mentions(self) -> dict[bytes, list[int]]:
+        starts = sorted((self.module.extent(line), line) for line in self.functions)
+        found: dict[bytes, dict[int, None]] = {}
+        open_: list[tuple[int, int]] = []
+        place = 0
+        for match in ATTRIBUTE.finditer(self.module.source):
+            at = match.start()
+            while place < len(starts) and starts[place][0][0] <= at:
+                open_.append((starts[place][0][1], starts[place][1]))
+                place += 1
+            while open_ and open_[-1][0] <= at:
+                open_.pop()
+            if open_:
+                found.setdefault(match[1], {})[open_[-1][1]] = None
+        return {name: list(lines) for name, lines in found.items()}
 
     def scope(self, line: int) -> Scope:
         """What the function at this line binds; line 0 is the module itself."""

@@ -28,11 +28,25 @@ class Phases:
         self._evaluator = evaluator
         self._engine = engine
         self._flags = {rule.name: frozenset(rule.flags) for rule in engine.phases}
+        self._all = {rule.name: frozenset((*rule.modes, *rule.reaches)) for rule in engine.phases}
         self._answers: dict[tuple[FunctionRef, str, tuple[tuple[str, bool | None], ...]], bool | None] = {}
 
     def start(self, name: str) -> Phase:
         rule = next(rule for rule in self._engine.phases if rule.name == name)
         return Phase(name, frozenset(rule.modes))
+
+    def widened(self, phase: Phase, modes: frozenset[str]) -> Phase:
+        """The phase behind a place that sets the batch to one of these modes.
+
+        Once the mode has changed, it may be any that the phase reaches: what a release restores, and
+        where, is not followed.
+        """
+        reached = self._all.get(phase.name, frozenset())
+        return phase._replace(modes=reached) if modes & reached - phase.modes else phase
+
+    def excludes(self, phase: Phase, modes: frozenset[str]) -> bool:
+        """Whether code that always sets one of these modes cannot run in the phase."""
+        return phase.name in self._all and bool(modes) and not modes & self._all[phase.name]
 
     def test(self, frame: Frame, expr: Expr, phase: Phase, depth: int = 0) -> bool | None:
         """Whether the condition holds in the phase."""

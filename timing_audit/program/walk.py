@@ -12,6 +12,7 @@ from timing_audit.model.syntax import (
     Assign, Attr, Block, Call, Compare, Conditional, Evaluate, Expr, For, If, Jump, Logical, Match, Name, Raise, Return,
     Stmt, Subscript, Try, While, With,
 )  # fmt: skip
+from timing_audit.program.boundary import Boundary
 from timing_audit.program.classes import is_property
 from timing_audit.program.evaluate import Evaluator
 from timing_audit.program.phases import Phase, Phases
@@ -46,13 +47,15 @@ class Effect(NamedTuple):
 class Walker:
     """Walks one body; `edges` and `effects` hold what it found."""
 
-    def __init__(self, evaluator: Evaluator, phases: Phases, engine: Engine, frame: Frame, phase: Phase) -> None:
+    def __init__(
+        self, evaluator: Evaluator, phases: Phases, boundary: Boundary, engine: Engine, frame: Frame, phase: Phase
+    ) -> None:
+        self._boundary = boundary
         self._evaluator = evaluator
         self._phases = phases
         self._engine = engine
         self._frame = frame
-        self._name = phase.name
-        self._modes = phase.modes
+        self._phase = phase
         self._loops: tuple[str, ...] = ()
         self._line = 0
         self.edges: list[Edge] = []
@@ -60,7 +63,17 @@ class Walker:
         self.calls: list[Call] = []
 
     def run(self, body: Block) -> None:
-        self._block(body)
+        if not self._phases.excludes(self._phase, self._always(body)):
+            self._block(body)
+
+    def _always(self, body: Block) -> frozenset[str]:
+        """The modes that the body sets on its own object whatever happens: it belongs to their phase."""
+        found: frozenset[str] = frozenset()
+        for statement in body:
+            if isinstance(statement, Assign) and statement.value is not None and isinstance(statement.targets[0], Attr):
+                if statement.targets[0].value == Name("self"):
+                    found |= self._phases.mode_of(self._frame, statement.value)
+        return found
 
     def _block(self, body: Block) -> bool:
         """Whether the end of the block may be reached."""
@@ -75,7 +88,7 @@ class Walker:
         return True if handler is None else bool(handler(self, node))
 
     def _test(self, expr: Expr) -> bool | None:
-        answer = self._phases.test(self._frame, expr, Phase(self._name, self._modes))
+        answer = self._phases.test(self._frame, expr, self._phase)
         self._expr(expr)
         return answer
 
@@ -158,7 +171,7 @@ class Walker:
 
     def _enter(self, modes: frozenset[str]) -> None:
         self.effects |= modes
-        self._modes |= modes
+        self._phase = self._phases.widened(self._phase, modes)
 
     def _evaluate(self, node: Evaluate) -> bool:
         if node.kind != "del":
@@ -278,9 +291,9 @@ class Walker:
 
     def _edge(self, target: Frame, how: str, kind: str, text: str, call: Call | None = None) -> None:
         place = (call.line, call.column, call.end_line) if call is not None else (self._line, 1, self._line)
-        self.edges.append(Edge(*place, target, self._modes, how, kind, text, self._loops))
-        if self._effects_pass(text):
-            key = ("effects", target, self._name, self._modes)
+        self.edges.append(Edge(*place, target, self._phase.modes, how, kind, text, self._loops))
+        if self._effects_pass(text) and target.function is not None and not self._boundary.stops(target.function):
+            key = ("effects", target, *self._phase)
             self._enter(frozenset(str(v.value) for v in self._evaluator.cells.read(key) if isinstance(v, Literal)))
 
     def _effects_pass(self, text: str) -> bool:

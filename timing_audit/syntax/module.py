@@ -49,6 +49,11 @@ class Module:
         node = self._bodies[line][1]
         return self.source[node.start_byte : node.end_byte]
 
+    def extent(self, line: int) -> tuple[int, int]:
+        """First byte and the byte behind the last of the body of the function at this line."""
+        node = self._bodies[line][1]
+        return node.start_byte, node.end_byte
+
     def _collect(self, node: Node, owner: str, *, in_class: bool) -> Block:
         """Notes the definitions below a module or class body; gives back its own statements."""
         own: list[Node] = []
