@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from timing_audit.model.program import (
-    NOTHING, Bag, ClassValue, External, Frame, Instance, Leaf, Literal, Row, Values,
+    NOTHING, Bag, ClassValue, External, Frame, Instance, Leaf, Literal, Row, Value, Values,
 )  # fmt: skip
 from timing_audit.model.syntax import Attr, Binary, Const, Display, Expr, Name, Subscript
 from timing_audit.syntax.module import expression
@@ -42,12 +42,12 @@ class Annotations:
         return NOTHING
 
     def _plain(self, frame: Frame, expr: Expr) -> Values:
-        found = set()
+        found: set[Value] = set()
         for value in self._evaluator.evaluate(frame, expr):
             if isinstance(value, ClassValue):
                 found.add(Instance(value.ref, False))
             elif isinstance(value, (External, Leaf)) and value.name not in VAGUE:
-                found.add(type(value)(f"{value.name}()"))
+                found.add(self._evaluator.outside.call(value))
         return frozenset(found)
 
     def _generic(self, frame: Frame, expr: Subscript) -> Values:

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from timing_audit.model.program import (
     NOTHING, Bag, ClassRef, ClassValue, External, Frame, FunctionRef, FunctionValue, Instance, Leaf, Literal,
     ModuleValue, SuperValue, Value, Values,
 )  # fmt: skip
-from timing_audit.model.syntax import Call, Const, Function, Name
-from timing_audit.program.classes import is_property, is_stub
+from timing_audit.model.syntax import Call, Expr, Function, Name
+from timing_audit.program.classes import is_property
+from timing_audit.program.outside import ANYTHING
 from timing_audit.program.library import Unit, has_decorator
 from timing_audit.program.scopes import Definition, nodes
 
 if TYPE_CHECKING:
     from timing_audit.program.evaluate import Evaluator
-
-LONGEST_EXTERNAL = 120
-
-
-class Found(NamedTuple):
-    """A method and the class of the object it runs on."""
-
-    ref: FunctionRef
-    receiver: ClassRef
 
 
 class Attributes:
@@ -32,7 +24,7 @@ class Attributes:
         self._evaluator = evaluator
         self._made: dict[ClassRef, set[ClassRef]] = {}
         self._wanted: dict[str, set[ClassRef]] = {}
-        self._assigned: dict[tuple[str, str], list[tuple[FunctionRef, Definition, object]]] = {}
+        self._foreign: dict[str, tuple[int, list[tuple[Frame, Expr, Definition]]]] = {}
         self.hints: dict[tuple[str, str], tuple[str, ...]] = {}
         self._delegating: set[tuple[ClassRef, str]] = set()
 
@@ -43,8 +35,7 @@ class Attributes:
         if isinstance(value, Instance):
             return self._instance(value, name)
         if isinstance(value, (External, Leaf)):
-            full = f"{value.name}.{name}"
-            return frozenset((type(value)(full),)) if len(full) < LONGEST_EXTERNAL else frozenset((value,))
+            return frozenset((self._evaluator.outside.attribute(value, name),))
         if isinstance(value, ModuleValue):
             return self._evaluator.member(value.name, name)
         if isinstance(value, ClassValue):
@@ -52,7 +43,7 @@ class Attributes:
         if isinstance(value, SuperValue):
             return self._super(value, name)
         if isinstance(value, Literal) and isinstance(value.value, str):
-            return frozenset((External(f"builtins.str().{name}"),))
+            return frozenset((ANYTHING,))
         return NOTHING
 
     # Objects.
@@ -153,15 +144,13 @@ class Attributes:
         return frozenset(Instance(made, True) for made in self._made.get(ref, ()))
 
     def stored(self, ref: ClassRef, name: str) -> Values:
-        """The cell of an attribute: what its class, its methods and, if they say nothing, others put there."""
+        """The cell of an attribute: what its class, its methods and others put there."""
         found = self._hinted(ref, name)
         for frame, definition in self._definitions(ref, name):
             found |= self._evaluator.definition(frame, definition)
         found |= self._constructed(ref, name)
-        if all(isinstance(value, Literal) or value in VAGUE or _abstract(self._evaluator, value) for value in found):
-            self._wanted.setdefault(name, set()).add(ref)
-            found |= self._from_outside(ref, name)
-        return found
+        self._wanted.setdefault(name, set()).add(ref)
+        return found | self._from_outside(ref, name)
 
     def want_again(self, unit: Unit) -> None:
         """A new module may hold assignments to attributes that were not found so far."""
@@ -214,27 +203,28 @@ class Attributes:
 
     def _from_outside(self, ref: ClassRef, name: str) -> Values:
         """`other.name = value` in a parsed module, where `other` may be an object of the class."""
-        found = NOTHING
-        order = set(self._evaluator.classes.order(ref))
-        for unit in self._evaluator.library.units:
-            for frame, store_receiver, definition in self._foreign_stores(unit, name):
-                receivers = self._evaluator.evaluate(frame, store_receiver)
-                if any(isinstance(v, Instance) and (v.ref in order or ref in self._evaluator.classes.order(v.ref)) for v in receivers):
-                    found |= self._evaluator.definition(frame, definition)
+        found, order = NOTHING, self._evaluator.classes.order
+        for frame, receiver, definition in self._foreign_stores(name):
+            receivers = self._evaluator.evaluate(frame, receiver)
+            if any(isinstance(v, Instance) and (v.ref in order(ref) or ref in order(v.ref)) for v in receivers):
+                found |= self._evaluator.definition(frame, definition)
         return found
 
-    def _foreign_stores(self, unit: Unit, name: str) -> Iterator[tuple[Frame, "object", Definition]]:
+    def _foreign_stores(self, name: str) -> list[tuple[Frame, Expr, Definition]]:
+        """Every store to an attribute of this name through something else than `self`, in the modules read so far."""
+        units, known = self._evaluator.library.units, self._foreign.get(name)
+        if known is None or known[0] != len(units):
+            known = self._foreign[name] = (len(units), [s for unit in units for s in self._stores_in(unit, name)])
+        return known[1]
+
+    def _stores_in(self, unit: Unit, name: str) -> Iterator[tuple[Frame, Expr, Definition]]:
         for line in unit.mentions(name):
             function = unit.functions[line]
-            stores = [store for store in unit.scope(line).stores if store.name == name]
-            if not stores:
-                continue
-            ref = FunctionRef(unit.path, function.qualname, line)
-            frame = self._evaluator.frame_of(FunctionValue(ref, None, None))
             own = Name(function.params[0].name) if function.params and function.in_class else None
-            for store in stores:
-                if store.receiver != own:
-                    yield frame, store.receiver, store.definition
+            for store in unit.scope(line).stores:
+                if store.name == name and store.receiver != own:
+                    ref = FunctionRef(unit.path, function.qualname, line)
+                    yield self._evaluator.frame_of(FunctionValue(ref, None, None)), store.receiver, store.definition
 
     def entered(self, value: Value) -> Values:
         """What `with value as x` gives to x."""
@@ -245,11 +235,3 @@ class Attributes:
             if method is not None:
                 return self._evaluator.cells.read(("returns", Frame(method.path, method, value.ref)))
         return frozenset((value,))
-
-
-def _abstract(evaluator: Evaluator, value: Value) -> bool:
-    return isinstance(value, Instance) and not value.exact
-
-
-VAGUE: frozenset[Value] = frozenset()
-__all__ = ["Attributes", "Const", "Found", "is_stub"]

@@ -191,8 +191,7 @@ class Calls:
     # Calls of things outside.
 
     def _outside(self, frame: Frame, call: Call, value: External | Leaf) -> Values:
-        given = type(value)(f"{value.name}()") if len(value.name) < LONGEST_EXTERNAL else value
-        found: set[Value] = {given}
+        found: set[Value] = {self._evaluator.outside.call(value)}
         if len(call.args) == 1 and not call.keywords:
             passed = self._evaluator.evaluate(frame, call.args[0])
             found.update(v for v in passed if isinstance(v, (FunctionValue, PartialValue)))
@@ -317,7 +316,6 @@ def _argument(call: Call, name: str, place: int) -> Expr | None:
     return call.args[place] if place < len(call.args) else None
 
 
-LONGEST_EXTERNAL = 120
 COLLECTION_METHODS = frozenset(
     ("get", "pop", "popleft", "popitem", "setdefault", "values", "items", "copy", "get_nowait", "pop_front")
 )

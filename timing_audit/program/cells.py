@@ -35,6 +35,7 @@ class Cells:
         self._cells: dict[Key, Cell] = {}
         self._stack: list[Key] = []
         self._queue: deque[Key] = deque()
+        self._scans: deque[Key] = deque()
 
     def read(self, key: Key) -> Values:
         """What is known of the cell by now; the reader is told when it grows."""
@@ -58,9 +59,9 @@ class Cells:
             self._enqueue(key, cell)
 
     def settle(self) -> None:
-        """Computes until nothing changes."""
-        while self._queue:
-            key = self._queue.popleft()
+        """Computes until nothing changes; whole bodies are read again only when all values are still."""
+        while self._queue or self._scans:
+            key = (self._queue or self._scans).popleft()
             cell = self._cells[key]
             cell.queued = False
             self._run(key, cell)
@@ -74,7 +75,7 @@ class Cells:
     def _enqueue(self, key: Key, cell: Cell) -> None:
         if not cell.queued:
             cell.queued = True
-            self._queue.append(key)
+            (self._scans if key[0] == SCAN else self._queue).append(key)
 
     def _run(self, key: Key, cell: Cell) -> None:
         if cell.busy:

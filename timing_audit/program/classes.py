@@ -10,7 +10,7 @@ from timing_audit.program.library import Library, Unit, has_decorator, ref_of
 from timing_audit.program.scopes import nodes
 
 
-class Outside(NamedTuple):
+class Elsewhere(NamedTuple):
     """A name that leads out of the target, or behind the path's boundary (`leaf`)."""
 
     name: str
@@ -21,7 +21,7 @@ class Package(NamedTuple):
     name: str
 
 
-Static = Union[ClassRef, FunctionRef, Outside, Package, None]
+Static = Union[ClassRef, FunctionRef, Elsewhere, Package, None]
 ENUMS = frozenset(("enum.Enum", "enum.IntEnum", "enum.Flag", "enum.IntFlag", "enum.StrEnum"))
 STUB_DECORATORS = ("abstractmethod", "abstractproperty", "overload")
 PROPERTIES = ("property", "cached_property", "abstractproperty", "functools.cached_property")
@@ -32,7 +32,7 @@ class Classes:
     def __init__(self, library: Library) -> None:
         self.library = library
         self._orders: dict[ClassRef, tuple[ClassRef, ...]] = {}
-        self._bases: dict[ClassRef, tuple[ClassRef | Outside, ...]] = {}
+        self._bases: dict[ClassRef, tuple[ClassRef | Elsewhere, ...]] = {}
         self._methods: dict[ClassRef, dict[str, Function]] = {}
         self._setters: dict[ClassRef, dict[str, Function]] = {}
         self.property_names: set[str] = set()
@@ -62,16 +62,16 @@ class Classes:
         """What an import binds."""
         if not binding.attribute:
             known = self.library.is_module(binding.module)
-            return Package(binding.module) if known else Outside(binding.module, False)
+            return Package(binding.module) if known else Elsewhere(binding.module, False)
         return self.member(binding.module, binding.attribute, depth)
 
     def member(self, module: str, name: str, depth: int = 0) -> Static:
         """`name` of the module or package `module`."""
         full = f"{module}.{name}"
         if not self.library.is_module(module):
-            return Outside(full, False)
+            return Elsewhere(full, False)
         if self.library.is_leaf(module):
-            return Package(full) if self.library.is_module(full) else Outside(full, True)
+            return Package(full) if self.library.is_module(full) else Elsewhere(full, True)
         unit = self.library.named(module)
         found = None if unit is None else self.lookup(unit, name, depth + 1)
         if found is None and self.library.is_module(full):
@@ -88,8 +88,8 @@ class Classes:
             base = self.static(unit, expr.value, depth)
             if isinstance(base, Package):
                 return self.member(base.name, expr.name, depth)
-            if isinstance(base, Outside):
-                return Outside(f"{base.name}.{expr.name}", base.leaf)
+            if isinstance(base, Elsewhere):
+                return Elsewhere(f"{base.name}.{expr.name}", base.leaf)
         return None
 
     def _defined(self, unit: Unit, nested: Nested) -> Static:
@@ -98,13 +98,13 @@ class Classes:
         functions = unit.by_qualname.get(nested.qualname)
         return ref_of(unit, functions[-1]) if functions else None
 
-    def bases(self, ref: ClassRef) -> tuple[ClassRef | Outside, ...]:
+    def bases(self, ref: ClassRef) -> tuple[ClassRef | Elsewhere, ...]:
         found = self._bases.get(ref)
         if found is None:
             cls, unit = self.library.class_(ref), self.library.unit(ref.path)
             statics = [self.static(unit, base) for base in cls.bases] if unit is not None else []
             found = tuple(
-                base if isinstance(base, (ClassRef, Outside)) else Outside("", False) for base in statics if base != ref
+                base if isinstance(base, (ClassRef, Elsewhere)) else Elsewhere("", False) for base in statics if base != ref
             )
             self._bases[ref] = found
         return found
@@ -121,7 +121,7 @@ class Classes:
     def outside_bases(self, ref: ClassRef) -> tuple[str, ...]:
         """The canonical names of the bases that lie outside."""
         return tuple(
-            base.name for cls in self.order(ref) for base in self.bases(cls) if isinstance(base, Outside) and base.name
+            base.name for cls in self.order(ref) for base in self.bases(cls) if isinstance(base, Elsewhere) and base.name
         )
 
     def is_enum(self, ref: ClassRef) -> bool:

@@ -18,11 +18,10 @@ from timing_audit.program.attributes import Attributes
 from timing_audit.program.binding import Bindings
 from timing_audit.program.calls import Calls
 from timing_audit.program.cells import Cells, Key
-from timing_audit.program.classes import Classes, Outside, Package, Static
+from timing_audit.program.classes import Classes, Elsewhere, Package, Static
 from timing_audit.program.library import Library, Unit, has_decorator
+from timing_audit.program.outside import ANYTHING, Outside
 from timing_audit.program.scopes import Definition, Scope
-
-LONGEST_EXTERNAL = 120
 
 
 class Evaluator:
@@ -32,8 +31,9 @@ class Evaluator:
     runs, `bindings` remembers what was passed to whom, `annotations` reads types.
     """
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, vocabulary: Iterable[str]) -> None:
         self.library = library
+        self.outside = Outside(vocabulary)
         self.classes = Classes(library)
         self.cells = Cells(self._compute)
         self.bindings = Bindings(self)
@@ -46,6 +46,8 @@ class Evaluator:
             "local": self._local,
             "global": self._global,
             "returns": self._returns,
+            "dotted": self._dotted,
+            "called": self._called,
             "attr": self.attributes.stored,
             "made": self.attributes.made,
             "param": self.bindings.passed,
@@ -125,10 +127,18 @@ class Evaluator:
         return frozenset((Literal(expr.value),))
 
     def _attr(self, frame: Frame, expr: Attr) -> Values:
-        return self.attributes.of_all(self.evaluate(frame, expr.value), expr.name)
+        return self.cells.read(("dotted", frame, self.remember(expr)))
+
+    def _dotted(self, frame: Frame, key: int) -> Values:
+        expr = self.expressions[key]
+        return self.attributes.of_all(self.evaluate(frame, expr.value), expr.name) if isinstance(expr, Attr) else NOTHING
 
     def _call(self, frame: Frame, expr: Call) -> Values:
-        return self.calls.result(frame, expr)
+        return self.cells.read(("called", frame, self.remember(expr)))
+
+    def _called(self, frame: Frame, key: int) -> Values:
+        expr = self.expressions[key]
+        return self.calls.result(frame, expr) if isinstance(expr, Call) else NOTHING
 
     def _subscript(self, frame: Frame, expr: Subscript) -> Values:
         key = expr.key.value if isinstance(expr.key, Const) else None
@@ -155,8 +165,8 @@ class Evaluator:
             return union(value.items)
         if isinstance(value, DictValue):
             return union(self.entries(value).values())
-        if isinstance(value, (External, Leaf)) and len(value.name) < LONGEST_EXTERNAL:
-            return frozenset((type(value)(f"{value.name}[]"),))
+        if isinstance(value, (External, Leaf)):
+            return frozenset((ANYTHING,))
         if isinstance(value, Instance):
             method = self.classes.method(value.ref, "__iter__")
             given = NOTHING if method is None else self.cells.read(("returns", Frame(method.path, method, value.ref)))
@@ -229,7 +239,7 @@ class Evaluator:
         return bag(self.evaluate(frame, expr.element))
 
     def _fstring(self, frame: Frame, expr: FString) -> Values:
-        return frozenset((External("builtins.str()"),))
+        return frozenset((ANYTHING,))
 
     # Cells.
 
@@ -294,9 +304,17 @@ class Evaluator:
         found = NOTHING if expr is None else self._how(how, self.evaluate(frame, expr))
         for place in definition.place:
             found = union(self.item(value, place) for value in found)
-        if definition.annotation is not None and not informative(found):
-            found |= self.annotations.read(Frame(frame.path, None, None), definition.annotation)
-        return found
+        return found if definition.annotation is None else self._noted(frame, found, definition.annotation)
+
+    def _noted(self, frame: Frame, found: Values, annotation: Expr) -> Values:
+        """What is assigned to an annotated name: the annotation is believed where the two disagree."""
+        noted = self.annotations.read(frame, annotation)
+        classes = {value.ref for value in noted if isinstance(value, Instance)}
+        if not classes:
+            return found if informative(found) else found | noted
+        order = self.classes.order
+        kept = {v for v in found if not isinstance(v, Instance) or not classes.isdisjoint(order(v.ref))}
+        return frozenset(kept) if any(isinstance(v, Instance) for v in kept) else noted | kept
 
     def _how(self, how: str, found: Values) -> Values:
         if how == "element":
@@ -313,7 +331,7 @@ class Evaluator:
         """The value of something that an import leads to; an assigned name is evaluated where it is assigned."""
         if found is None and definition.binding is not None:
             return self.member(definition.binding.module, definition.binding.attribute)
-        if isinstance(found, Outside):
+        if isinstance(found, Elsewhere):
             return frozenset((Leaf(found.name) if found.leaf else External(found.name),))
         if isinstance(found, Package):
             return frozenset((ModuleValue(found.name),))

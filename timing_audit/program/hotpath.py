@@ -6,13 +6,14 @@ from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from timing_audit.model.engine import Engine, StageRule
+from timing_audit.model.pack import FunctionRule
 from timing_audit.model.program import ClassRef, Frame, FunctionRef, Literal, Values
-from timing_audit.program.boundary import Boundary
+from timing_audit.model.syntax import Function
 from timing_audit.program.cells import SCAN
 from timing_audit.program.classes import is_stub
+from timing_audit.program.engine import PHASES, Engine
 from timing_audit.program.evaluate import Evaluator
-from timing_audit.program.library import Library
+from timing_audit.program.library import Library, Unit
 from timing_audit.program.phases import Phase, Phases
 from timing_audit.program.walk import Edge, Effect, Walker
 
@@ -49,7 +50,6 @@ class Explorer:
         self.evaluator = evaluator
         self.engine = engine
         self.phases = Phases(evaluator, engine)
-        self.boundary = Boundary(library, engine)
         evaluator.kinds[SCAN] = self._scan  # type: ignore[assignment]
         evaluator.kinds["effects"] = self._effects
 
@@ -89,37 +89,37 @@ class Explorer:
             return None
         if state.phase.name == CAPTURE:
             return State(edge.target, Phase(CAPTURE, frozenset()), "", "", "")
-        if self.boundary.stops(ref):
+        if is_stub(self.library.function(ref)) or self.engine.mark(ref):
             return None
-        phase = Phase(state.phase.name, edge.modes)
-        stage = self._stage(self.engine.stages, ref, edge, phase.name) or state.stage
-        substage = self._stage(self.engine.substages, ref, edge, phase.name) or state.substage
+        return self._enter(state, edge, ref)
+
+    def _enter(self, state: State, edge: Edge, ref: FunctionRef) -> State:
+        phase, callee = Phase(state.phase.name, edge.modes), "" if edge.kind == "property" else edge.text
+        around = (state.stage,) if state.stage else ()
+        stage = self.engine.enters(self.engine.stages, ref, callee, phase.name, around) or state.stage
+        substage = self.engine.enters(self.engine.substages, ref, callee, phase.name, around) or state.substage
         return State(edge.target, phase, stage, substage, state.worker or self._worker(state, edge))
 
-    def _stage(self, rules: tuple[StageRule, ...], ref: FunctionRef, edge: Edge, phase: str) -> str:
-        for rule in rules:
-            if rule.phases and phase not in rule.phases:
-                continue
-            if self.boundary.matches(ref.qualname, rule.functions) or (edge.kind != "property" and self.boundary.matches(edge.text, rule.calls)):
-                return rule.stage
-        return ""
-
     def _worker(self, state: State, edge: Edge) -> str:
-        """The worker's class, where this edge is the engine's call of a worker."""
-        if state.frame.function is None or edge.kind == "property":
+        """The worker's class, where this edge is the engine's call of a worker.
+
+        A worker is whatever the scheduler's function calls with the batch that can itself forward:
+        its class also holds the method of that name in every other worker.
+        """
+        caller, receiver = state.frame.function, edge.target.receiver
+        if caller is None or receiver is None or edge.kind != "call" or not self.engine.is_target_call(caller):
             return ""
-        if not self.boundary.matches(state.frame.function.qualname, self.engine.worker_calls):
-            return ""
-        attribute = edge.text.rpartition(".")[0].rpartition(".")[2]
-        receiver = edge.target.receiver
-        return receiver.qualname if receiver is not None and attribute in self.engine.worker_attributes else ""
+        ref = edge.target.function
+        rules = [rule for rule in self.engine.entries if rule.role == "worker"]
+        named = ref is not None and any(rule.matches(ref.path, ref.qualname) for rule in rules)
+        return receiver.qualname if named else ""
 
     # Cells.
 
     def _scan(self, frame: Frame, name: str, modes: frozenset[str]) -> Values:
         if frame.function is None:
             return frozenset()
-        walker = Walker(self.evaluator, self.phases, self.boundary, self.engine, frame, Phase(name, modes))
+        walker = Walker(self.evaluator, self.phases, self.engine, frame, Phase(name, modes))
         walker.run(self.library.body(frame.function))
         facts: set[Edge | Effect] = {*walker.edges, *(Effect(mode) for mode in walker.effects)}
         return frozenset(facts)  # type: ignore[arg-type]
@@ -133,39 +133,35 @@ class Explorer:
     def entry_states(self, globs: tuple[str, ...] = ()) -> list[State]:
         """The states that the packs' entry rules (or these globs instead) name, on every class that inherits them."""
         if globs:
-            return self._rooted(globs, tuple(rule.name for rule in self.engine.phases))
+            given = FunctionRule("", "entry", "", "", (), "", "", 0, functions=globs)
+            return self._rooted(given, PHASES)
         for role in ("scheduler", "worker"):
-            found = [
-                state
-                for rule in self.engine.entries
-                if rule.role == role
-                for state in self._rooted(rule.functions, rule.phases)
-            ]
+            found = [s for rule in self.engine.entries if rule.role == role for s in self._rooted(rule, rule.phases)]
             if found:
                 return found
         return []
 
-    def _rooted(self, globs: tuple[str, ...], phases: tuple[str, ...]) -> list[State]:
-        frames = self._frames(globs)
-        return [
-            State(frame, self.phases.start(name), "", "", "") for name in phases for frame in frames
-        ]
+    def _rooted(self, rule: FunctionRule, phases: tuple[str, ...]) -> list[State]:
+        frames = self._frames(rule)
+        return [State(frame, self.phases.start(name), "", "", "") for name in phases for frame in frames]
 
-    def _frames(self, globs: tuple[str, ...]) -> list[Frame]:
+    def _frames(self, rule: FunctionRule) -> list[Frame]:
         found: set[Frame] = set()
         for unit in self.library.units:
             for function in unit.outline.functions:
-                if not self.boundary.matches(function.qualname, globs) or is_stub(function):
-                    continue
-                ref = FunctionRef(unit.path, function.qualname, function.line)
-                if not function.in_class:
-                    found.add(Frame(unit.path, ref, None))
-                    continue
-                owner = ClassRef(unit.path, function.owner)
-                for cls in (owner, *self.evaluator.classes.subclasses(owner)):
-                    if self.evaluator.classes.method(cls, function.name) == ref:
-                        found.add(Frame(unit.path, ref, cls))
+                if rule.matches(unit.path, function.qualname) and not is_stub(function):
+                    found.update(self._receivers(unit, function))
         return sorted(found, key=str)
+
+    def _receivers(self, unit: Unit, function: Function) -> list[Frame]:
+        """The frames of an entry point: on each class that inherits it; a mixin only where nothing does."""
+        ref = FunctionRef(unit.path, function.qualname, function.line)
+        if not function.in_class:
+            return [Frame(unit.path, ref, None)]
+        owner = ClassRef(unit.path, function.owner)
+        heirs = [c for c in self.evaluator.classes.subclasses(owner) if self.evaluator.classes.method(c, function.name) == ref]
+        made = heirs if function.params and function.params[0].annotation is not None and heirs else [owner, *heirs]
+        return [Frame(unit.path, ref, cls) for cls in made]
 
 
 def _place(edge: Edge) -> tuple[int, int, str, str]:

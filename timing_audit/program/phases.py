@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from timing_audit.model.engine import Engine
 from timing_audit.model.program import ClassRef, Frame, FunctionRef, Instance
 from timing_audit.model.syntax import (
     Attr, Call, Compare, Conditional, Const, Display, Expr, Function, Logical, Name, Return, Unary,
 )  # fmt: skip
+from timing_audit.program.engine import DECODE, PREFILL, Engine
 from timing_audit.program.evaluate import Evaluator
-from timing_audit.program.written import written
 
 
 class Phase(NamedTuple):
@@ -26,14 +24,28 @@ class Phases:
 
     def __init__(self, evaluator: Evaluator, engine: Engine) -> None:
         self._evaluator = evaluator
-        self._engine = engine
-        self._flags = {rule.name: frozenset(rule.flags) for rule in engine.phases}
-        self._all = {rule.name: frozenset((*rule.modes, *rule.reaches)) for rule in engine.phases}
+        rule = engine.modes
+        self._mode_enum = rule.enum if rule else ""
+        self._attribute = rule.attribute if rule else ""
+        self._start = {DECODE: frozenset(rule.decode if rule else ()), PREFILL: frozenset(rule.prefill if rule else ())}
+        self._all = {DECODE: self._start[DECODE] | frozenset(rule.reaches if rule else ()), PREFILL: self._start[PREFILL]}
+        self._found: ClassRef | None = None
+        self._flags = {
+            name: frozenset(flag for flag, phase in (rule.flags if rule else ()) if phase != name)
+            for name in (DECODE, PREFILL)
+        }
         self._answers: dict[tuple[FunctionRef, str, tuple[tuple[str, bool | None], ...]], bool | None] = {}
 
     def start(self, name: str) -> Phase:
-        rule = next(rule for rule in self._engine.phases if rule.name == name)
-        return Phase(name, frozenset(rule.modes))
+        return Phase(name, self._start[name] & self._members())
+
+    def _members(self) -> frozenset[str]:
+        """The modes that this release has; the packs name those of every release."""
+        enum = self._enum()
+        unit = None if enum is None else self._evaluator.library.unit(enum.path)
+        if unit is None:
+            return frozenset().union(*self._all.values())
+        return frozenset(unit.class_scope(unit.classes[self._mode_enum]).names)
 
     def widened(self, phase: Phase, modes: frozenset[str]) -> Phase:
         """The phase behind a place that sets the batch to one of these modes.
@@ -41,7 +53,7 @@ class Phases:
         Once the mode has changed, it may be any that the phase reaches: what a release restores, and
         where, is not followed.
         """
-        reached = self._all.get(phase.name, frozenset())
+        reached = self._all.get(phase.name, frozenset()) & self._members()
         return phase._replace(modes=reached) if modes & reached - phase.modes else phase
 
     def excludes(self, phase: Phase, modes: frozenset[str]) -> bool:
@@ -73,7 +85,7 @@ class Phases:
             return self.mode_of(frame, expr.body) | self.mode_of(frame, expr.orelse)
         if isinstance(expr, Attr) and isinstance(expr.value, (Name, Attr)):
             base = expr.value.id if isinstance(expr.value, Name) else expr.value.name
-            return frozenset((expr.name,)) if base == self._engine.mode_enum else frozenset()
+            return frozenset((expr.name,)) if base == self._mode_enum else frozenset()
         return frozenset()
 
     def _named(self, frame: Frame, expr: Name, phase: Phase, depth: int) -> bool | None:
@@ -86,8 +98,6 @@ class Phases:
         return None if value is None or isinstance(value, Const) else self.test(frame, value, phase, depth + 1)
 
     def _call(self, frame: Frame, expr: Call, phase: Phase) -> bool | None:
-        if any(fnmatchcase(written(expr.func), glob) for glob in self._engine.false_calls):
-            return False
         if not isinstance(expr.func, Attr):
             return None
         method = self._predicate(frame, expr.func)
@@ -106,19 +116,21 @@ class Phases:
             return None
         receivers = [v for v in self._evaluator.evaluate(frame, func.value) if isinstance(v, Instance)]
         for value in receivers:
-            if value.ref.qualname == self._engine.mode_enum:
+            if value.ref.qualname == self._mode_enum:
                 return self._evaluator.classes.method(value.ref, func.name)
         if receivers:
             return None
         last = func.value.name if isinstance(func.value, Attr) else getattr(func.value, "id", "")
         enum = self._enum()
-        return self._evaluator.classes.method(enum, func.name) if enum is not None and "mode" in str(last) else None
+        return self._evaluator.classes.method(enum, func.name) if enum is not None and last == self._attribute else None
 
     def _enum(self) -> ClassRef | None:
-        for unit in self._evaluator.library.units:
-            if self._engine.mode_enum in unit.classes:
-                return ClassRef(unit.path, self._engine.mode_enum)
-        return None
+        """The mode enum, wherever a module that was read defines it."""
+        if self._found is None:
+            for unit in self._evaluator.library.units:
+                if self._mode_enum in unit.classes:
+                    self._found = ClassRef(unit.path, self._mode_enum)
+        return self._found
 
     def _compare(self, frame: Frame, expr: Compare, phase: Phase) -> bool | None:
         """`batch.forward_mode == ForwardMode.DECODE`."""

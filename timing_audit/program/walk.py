@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from timing_audit.model.engine import Engine
 from timing_audit.model.program import (
-    ClassRef, External, Frame, FunctionValue, Instance, Leaf, LambdaValue, Literal, PartialValue, Value, Values,
+    ClassRef, External, Frame, FunctionRef, FunctionValue, Instance, Leaf, LambdaValue, Literal, PartialValue, Value, Values,
 )  # fmt: skip
 from timing_audit.model.syntax import (
     Assign, Attr, Block, Call, Compare, Conditional, Evaluate, Expr, For, If, Jump, Logical, Match, Name, Raise, Return,
     Stmt, Subscript, Try, While, With,
 )  # fmt: skip
-from timing_audit.program.boundary import Boundary
 from timing_audit.program.classes import is_property
+from timing_audit.program.engine import PHASES, Engine
 from timing_audit.program.evaluate import Evaluator
 from timing_audit.program.phases import Phase, Phases
 from timing_audit.program.written import written
@@ -48,9 +47,8 @@ class Walker:
     """Walks one body; `edges` and `effects` hold what it found."""
 
     def __init__(
-        self, evaluator: Evaluator, phases: Phases, boundary: Boundary, engine: Engine, frame: Frame, phase: Phase
+        self, evaluator: Evaluator, phases: Phases, engine: Engine, frame: Frame, phase: Phase
     ) -> None:
-        self._boundary = boundary
         self._evaluator = evaluator
         self._phases = phases
         self._engine = engine
@@ -63,7 +61,10 @@ class Walker:
         self.calls: list[Call] = []
 
     def run(self, body: Block) -> None:
-        if not self._phases.excludes(self._phase, self._always(body)):
+        only = "" if self._frame.function is None else self._engine.only_phase(self._frame.function)
+        if self._phase.name in PHASES and only not in ("", self._phase.name):
+            self._block(until_guard(body))
+        elif not self._phases.excludes(self._phase, self._always(body)):
             self._block(body)
 
     def _always(self, body: Block) -> frozenset[str]:
@@ -292,13 +293,24 @@ class Walker:
     def _edge(self, target: Frame, how: str, kind: str, text: str, call: Call | None = None) -> None:
         place = (call.line, call.column, call.end_line) if call is not None else (self._line, 1, self._line)
         self.edges.append(Edge(*place, target, self._phase.modes, how, kind, text, self._loops))
-        if self._effects_pass(text) and target.function is not None and not self._boundary.stops(target.function):
+        if not self._enters_worker(target) and target.function is not None and not self._stops(target.function):
             key = ("effects", target, *self._phase)
             self._enter(frozenset(str(v.value) for v in self._evaluator.cells.read(key) if isinstance(v, Literal)))
 
-    def _effects_pass(self, text: str) -> bool:
+    def _enters_worker(self, target: Frame) -> bool:
         """The engine restores the batch's mode when a worker returns."""
-        return text.rpartition(".")[0].rpartition(".")[2] not in self._engine.worker_attributes
+        return self._frame.function is not None and self._engine.is_target_call(self._frame.function)
+
+    def _stops(self, ref: FunctionRef) -> bool:
+        return self._evaluator.library.is_leaf_path(ref.path) or bool(self._engine.mark(ref))
+
+
+def until_guard(body: Block) -> Block:
+    """What a function runs before it finds that it has nothing to do: up to its first conditional return."""
+    for place, statement in enumerate(body):
+        if isinstance(statement, If) and statement.body and isinstance(statement.body[-1], Return):
+            return body[: place + 1]
+    return ()
 
 
 HARMLESS = frozenset(("builtins.isinstance", "builtins.len", "builtins.bool", "builtins.iter", "builtins.next", "builtins.hasattr", "builtins.print"))

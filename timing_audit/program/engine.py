@@ -1,0 +1,67 @@
+"""The audited engine as the packs describe it: where paths start and end, what a stage is."""
+
+from __future__ import annotations
+
+from timing_audit.model.pack import (
+    CallRule, EntryRule, FunctionRule, HintRule, Packs, PhaseFunctionRule, PhaseRule, StageRule, matches_qualname,
+)  # fmt: skip
+from timing_audit.model.program import FunctionRef
+
+DECODE, PREFILL = "decode", "prefill"
+PHASES = (DECODE, PREFILL)
+
+
+class Engine:
+    """Questions to the packs' engine rules; answers about one function are kept."""
+
+    def __init__(self, packs: Packs) -> None:
+        self.entries = packs.select(EntryRule)
+        self.stages = packs.select(StageRule, "stage")
+        self.substages = packs.select(StageRule, "substage")
+        self.hints = packs.select(HintRule)
+        modes = packs.select(PhaseRule)
+        self.modes = modes[0] if modes else None
+        self.leaves = tuple(path for rule in packs.select(FunctionRule, "leaf") for path in rule.paths)
+        self.calls = tuple(call for rule in packs.select(CallRule) for call in rule.calls)
+        self.target_calls = tuple(rule.target_call for rule in self.entries if rule.target_call)
+        self._cold = packs.select(FunctionRule, "cold")
+        self._capture = packs.select(FunctionRule, "capture")
+        self._phases = packs.select(PhaseFunctionRule)
+        self._answers: dict[tuple[str, FunctionRef], str] = {}
+
+    def mark(self, ref: FunctionRef) -> str:
+        """`capture`, `cold` or empty: why a call of this function leaves the hot path."""
+        key = ("mark", ref)
+        if key not in self._answers:
+            self._answers[key] = self._mark(ref)
+        return self._answers[key]
+
+    def only_phase(self, ref: FunctionRef) -> str:
+        """The one phase that the function serves, empty where the packs do not say."""
+        key = ("phase", ref)
+        if key not in self._answers:
+            found = [rule.phase for rule in self._phases if rule.matches(ref.path, ref.qualname)]
+            self._answers[key] = found[0] if found else ""
+        return self._answers[key]
+
+    def is_target_call(self, ref: FunctionRef) -> bool:
+        """Whether this is the scheduler's function that calls the worker."""
+        return matches_qualname(self.target_calls, ref.qualname) if self.target_calls else False
+
+    def enters(
+        self, rules: tuple[StageRule, ...], ref: FunctionRef, callee: str, phase: str, around: tuple[str, ...]
+    ) -> str:
+        """The stage that a call enters; `callee` is how it is written, `around` the stages around it."""
+        for rule in rules:
+            if rule.phases and phase not in rule.phases:
+                continue
+            if not set(around).isdisjoint(rule.outside):
+                continue
+            if rule.matches(ref.path, ref.qualname) or (callee and rule.matches_call(callee)):
+                return rule.stage
+        return ""
+
+    def _mark(self, ref: FunctionRef) -> str:
+        if any(rule.matches(ref.path, ref.qualname) for rule in self._capture):
+            return "capture"
+        return "cold" if any(rule.matches(ref.path, ref.qualname) for rule in self._cold) else ""
