@@ -83,6 +83,11 @@ class Explorer:
         edges = [fact for fact in found if isinstance(fact, Edge)]
         return sorted(edges, key=_place)
 
+    def successors(self, state: State) -> list[tuple[Edge, State]]:
+        """The calls that a state makes, each with the state that it leads to; calls that leave the path are not among them."""
+        found = ((edge, self._follow(state, edge)) for edge in self.edges(state.frame, state.phase))
+        return [(edge, target) for edge, target in found if target is not None]
+
     def _follow(self, state: State, edge: Edge) -> State | None:
         ref = edge.target.function
         if ref is None or self.library.is_leaf_path(ref.path):

@@ -1,0 +1,182 @@
+"""The timing of every body of the audited files: sites, brackets, wrappers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from timing_audit.model.pack import CallRule, Packs, SetterRule
+from timing_audit.model.program import ClassRef, ClassValue, Frame, FunctionRef, FunctionValue, PartialValue
+from timing_audit.model.syntax import Call, Class, Const, Evaluate, Function
+from timing_audit.model.timing import BodyTiming, Bracket, Site, Wrapper
+from timing_audit.program.evaluate import Evaluator
+from timing_audit.program.library import Library, Unit, ref_of
+from timing_audit.timing.audit import Definition, Timing
+from timing_audit.timing.classes import class_timing
+from timing_audit.timing.names import CallRule as CallWords
+from timing_audit.timing.names import SetterRule as SetterWords
+from timing_audit.timing.names import Vocabulary
+
+
+class Names(Evaluator):
+    """The program layer as the timing layer asks it."""
+
+    def partial_call(self, value: PartialValue) -> Call | None:
+        """The `functools.partial(...)` expression behind the value."""
+        made = self.expressions.get(value.key)
+        return made if isinstance(made, Call) else None
+
+
+class PackWords(Vocabulary):
+    """The packs as the timing layer asks them."""
+
+    def __init__(self, packs: Packs) -> None:
+        self._packs = packs
+        self._calls = packs.select(CallRule)
+        self._setters = packs.select(SetterRule)
+
+    @property
+    def call_rules(self) -> Sequence[CallWords]:
+        """The rules that name calls."""
+        return self._calls
+
+    @property
+    def setter_rules(self) -> Sequence[SetterWords]:
+        """The rules that name setters of the target."""
+        return self._setters
+
+    def match_call(self, name: str) -> CallRule | None:
+        """The rule that names this call."""
+        return self._packs.match_call(name)
+
+
+class Inferred(NamedTuple):
+    """A wrapper of the target, one entry a clock, with the docstring that tells what it is for."""
+
+    ref: FunctionRef | ClassRef
+    measures: tuple[Wrapper, ...]
+    docstring: str
+
+
+class Survey:
+    """Reads the timing of bodies; what the packs and the target's own wrappers name is learnt first."""
+
+    def __init__(self, library: Library, names: Names, packs: Packs) -> None:
+        self._library = library
+        self._names = names
+        self._timing = Timing(names, PackWords(packs))
+        self._segments: dict[str, list[bytes]] = {}
+        units = library.units
+        self._timing.learn([unit.module.source for unit in units], self._definitions(units))
+        self._bodies: dict[FunctionRef, BodyTiming] = {}
+        self._wrappers: dict[FunctionRef, tuple[Wrapper, ...]] = {}
+
+    def bodies(self, path: str, frames: Mapping[FunctionRef, Sequence[Frame]]) -> dict[FunctionRef, BodyTiming]:
+        """The timing of every function of a file that can hold any; `frames` are those of the hot path."""
+        unit = self._library.unit(path)
+        found: dict[FunctionRef, BodyTiming] = {}
+        for function in unit.outline.functions if unit is not None else ():
+            if unit is not None and self._timing.may_time(self._segment(unit, function.first_line, function.end_line)):
+                ref = ref_of(unit, function)
+                known = frames.get(ref, ()) or (self._names.frame_of(self._value(ref, function)),)
+                found[ref] = joined([self._timing.body(frame) for frame in known])
+        return found
+
+    def module(self, path: str) -> BodyTiming:
+        """The timing of a module's own statements, those of its classes included."""
+        unit = self._library.unit(path)
+        if unit is None:
+            return BodyTiming(path, None)
+        blocks = (unit.outline.body, *(cls.body for cls in unit.outline.classes))
+        return joined([self._timing.body(Frame(path, None, None), block) for block in blocks if block])
+
+    def across_methods(self, path: str, bodies: Mapping[FunctionRef, BodyTiming]) -> list[Bracket]:
+        """The brackets whose ends lie in two methods of a class of this file, its bases included."""
+        unit = self._library.unit(path)
+        found: dict[Bracket, None] = {}
+        for cls in unit.outline.classes if unit is not None else ():
+            order = self._names.classes.order(ClassRef(path, cls.qualname))
+            methods = [body for ref, body in bodies.items() if self._owner(ref) in order]
+            if any(body.starts for body in methods) and any(body.ends for body in methods):
+                found.update(dict.fromkeys(class_timing(methods).brackets))
+        return list(found)
+
+    def wrapper(self, ref: FunctionRef) -> tuple[Wrapper, ...]:
+        """What the function times for its callers."""
+        if ref not in self._wrappers:
+            self._wrappers[ref] = self._timing.wrapper_of(self._value(ref, self._library.function(ref)))
+        return self._wrappers[ref]
+
+    def inferred(self, path: str) -> list[Inferred]:
+        """The wrappers that a file defines."""
+        unit = self._library.unit(path)
+        found: list[Inferred] = []
+        for function in unit.outline.functions if unit is not None else ():
+            if unit is not None and self._timing.may_time(self._segment(unit, function.first_line, function.end_line)):
+                ref = ref_of(unit, function)
+                if self.wrapper(ref):
+                    found.append(Inferred(ref, self.wrapper(ref), self._docstring(ref)))
+        for cls in unit.outline.classes if unit is not None else ():
+            measures = self._of_class(path, cls) if unit is not None else ()
+            if measures:
+                found.append(Inferred(ClassRef(path, cls.qualname), measures, ""))
+        return found
+
+    def _of_class(self, path: str, cls: Class) -> tuple[Wrapper, ...]:
+        unit = self._library.unit(path)
+        if unit is None or not self._timing.may_time(self._segment(unit, cls.line, cls.end_line)):
+            return ()
+        return self._timing.wrapper_of(ClassValue(ClassRef(path, cls.qualname)))
+
+    def _docstring(self, ref: FunctionRef) -> str:
+        body = self._library.body(ref)
+        first = body[0] if body else None
+        if isinstance(first, Evaluate) and isinstance(first.value, Const) and isinstance(first.value.value, str):
+            return first.value.value
+        return ""
+
+    def _owner(self, ref: FunctionRef) -> ClassRef | None:
+        function = self._library.function(ref)
+        return ClassRef(ref.path, function.owner) if function.in_class else None
+
+    def _value(self, ref: FunctionRef, function: Function) -> FunctionValue:
+        return FunctionValue(ref, ClassRef(ref.path, function.owner) if function.in_class else None, None)
+
+    def _definitions(self, units: Iterable[Unit]) -> Iterator[Definition]:
+        for unit in units:
+            for function in unit.outline.functions:
+                value = self._value(ref_of(unit, function), function)
+                segment = self._segment(unit, function.first_line, function.end_line)
+                yield Definition(value, function.name, segment)
+            for cls in unit.outline.classes:
+                ref = ClassRef(unit.path, cls.qualname)
+                yield Definition(ClassValue(ref), cls.name, self._segment(unit, cls.line, cls.end_line))
+
+    def _segment(self, unit: Unit, start: int, end: int) -> bytes:
+        lines = self._segments.get(unit.path)
+        if lines is None:
+            lines = self._segments[unit.path] = unit.module.source.split(b"\n")
+        return b"\n".join(lines[start - 1 : end])
+
+
+def joined(bodies: Sequence[BodyTiming]) -> BodyTiming:
+    """One body as its receivers see it: the union, in order of the source."""
+    if len(bodies) == 1:
+        return bodies[0]
+    sites: dict[tuple[int, int, str], Site] = {}
+    brackets: dict[tuple[int, int, str, str], Bracket] = {}
+    for body in bodies:
+        for site in body.sites:
+            sites.setdefault((site.line, site.column, site.kind), site)
+        for bracket in body.brackets:
+            brackets.setdefault((bracket.start_line, bracket.end_line, bracket.clock.value, bracket.label), bracket)
+    starts = tuple(dict.fromkeys(start for body in bodies for start in body.starts))
+    ends = tuple(dict.fromkeys(end for body in bodies for end in body.ends))
+    loads = frozenset[str]().union(*(body.loads for body in bodies))
+    unpaired = tuple(dict.fromkeys(entry for body in bodies for entry in body.unpaired))
+    mixed = tuple(dict.fromkeys(entry for body in bodies for entry in body.mixed))
+    syncs = tuple(dict.fromkeys(entry for body in bodies for entry in body.syncs))
+    return BodyTiming(
+        bodies[0].file, bodies[0].function, tuple(value for _, value in sorted(sites.items())),
+        tuple(value for _, value in sorted(brackets.items())), unpaired, mixed, syncs, starts, ends, loads,
+    )  # fmt: skip
