@@ -18,7 +18,8 @@ from timing_audit.program.phases import Phase, Phases
 from timing_audit.program.walk import Edge, Effect, Walker
 
 CAPTURE = "capture"
-ANY = Phase("", frozenset())
+NO_MODES: frozenset[str] = frozenset()
+ANY = Phase("", NO_MODES)
 
 
 class State(NamedTuple):
@@ -54,19 +55,33 @@ class Explorer:
         self._sorted: dict[tuple[Frame, Phase], tuple[Values, list[Edge]]] = {}
         self._moded: dict[tuple[Frame, Phase], tuple[int, list[Edge]]] = {}
         self._plain: dict[FunctionRef, bool] = {}
+        self._goes_on: dict[tuple[FunctionRef | None, str], bool] = {}
         evaluator.attributes.hints = {rule.name: rule.classes for rule in engine.hints}
         evaluator.kinds[SCAN] = self._scan  # type: ignore[assignment]
         evaluator.kinds["effects"] = self._effects
 
     def trace(self, entries: Iterable[State]) -> HotPath:
         """Follows the edges until nothing new is found and nothing found changes."""
-        roots = tuple(entries)
-        while True:
-            steps = self._search(roots)
-            before = self.evaluator.cells.growth
-            self.evaluator.cells.settle()
-            if self.evaluator.cells.growth == before:
-                return HotPath(steps, roots)
+        roots, cells = tuple(entries), self.evaluator.cells
+        before = -1
+        while cells.growth != before:
+            before = cells.growth
+            self._discover(roots)
+            cells.settle()
+        return HotPath(self._search(roots), roots)
+
+    def _discover(self, roots: tuple[State, ...]) -> None:
+        """Reads every body that can be reached, so that its cells exist."""
+        queue = [(root.frame, root.phase) for root in roots]
+        seen = set(queue)
+        while queue:
+            frame, phase = queue.pop()
+            for edge in self.edges(frame, phase):
+                if self._inside(edge, phase):
+                    place = (edge.target, Phase(phase.name, edge.modes or NO_MODES))
+                    if place not in seen:
+                        seen.add(place)
+                        queue.append(place)
 
     def _search(self, roots: tuple[State, ...]) -> dict[State, Step]:
         steps: dict[State, Step] = {root: Step(None, None) for root in roots}
@@ -74,10 +89,11 @@ class Explorer:
         while queue:
             state = queue.popleft()
             for edge in self.edges(state.frame, state.phase):
-                following = self._follow(state, edge)
-                if following is not None and following not in steps:
-                    steps[following] = Step(state, edge)
-                    queue.append(following)
+                if self._inside(edge, state.phase):
+                    following = self._enter(state, edge)
+                    if following not in steps:
+                        steps[following] = Step(state, edge)
+                        queue.append(following)
         return steps
 
     def edges(self, frame: Frame, phase: Phase) -> list[Edge]:
@@ -121,19 +137,24 @@ class Explorer:
                 effects = self._passed_on(edge, phase)
                 phase = self.phases.widened(phase, frozenset(str(v.value) for v in effects if isinstance(v, Literal)))
 
-    def _follow(self, state: State, edge: Edge) -> State | None:
+    def _inside(self, edge: Edge, phase: Phase) -> bool:
+        """Whether the path goes on behind the edge."""
         ref = edge.target.function
-        if ref is None or self.library.is_leaf_path(ref.path):
-            return None
-        if state.phase.name == CAPTURE:
-            return State(edge.target, Phase(CAPTURE, frozenset()), "", "", "")
-        if is_stub(self.library.function(ref)) or self.engine.mark(ref):
-            return None
-        return self._enter(state, edge, ref)
+        key = (ref, phase.name)
+        if key not in self._goes_on:
+            self._goes_on[key] = ref is not None and self._crosses(ref, phase)
+        return self._goes_on[key]
 
-    def _enter(self, state: State, edge: Edge, ref: FunctionRef) -> State:
-        phase, callee = Phase(state.phase.name, edge.modes or frozenset()), "" if edge.kind == "property" else edge.text
-        around = (state.stage,) if state.stage else ()
+    def _crosses(self, ref: FunctionRef, phase: Phase) -> bool:
+        if self.library.is_leaf_path(ref.path):
+            return False
+        return phase.name == CAPTURE or not (is_stub(self.library.function(ref)) or self.engine.mark(ref))
+
+    def _enter(self, state: State, edge: Edge) -> State:
+        ref, phase = edge.target.function, Phase(state.phase.name, edge.modes or NO_MODES)
+        if ref is None or phase.name == CAPTURE:
+            return State(edge.target, phase, "", "", "")
+        callee, around = "" if edge.kind == "property" else edge.text, (state.stage,) if state.stage else ()
         stage = self.engine.enters(self.engine.stages, ref, callee, phase.name, around) or state.stage
         substage = self.engine.enters(self.engine.substages, ref, callee, phase.name, around) or state.substage
         return State(edge.target, phase, stage, substage, state.worker or self._worker(state, edge))
