@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from timing_audit.errors import USAGE, TimingAuditError
 from timing_audit.model.options import Options
@@ -53,7 +53,7 @@ class TreeSources:
 class Audit:
     """One run over one tree."""
 
-    def __init__(self, tree: Tree, packs: Packs, options: Options) -> None:
+    def __init__(self, tree: Tree, packs: Packs, options: Options, progress: Callable[[str], None]) -> None:
         self._tree = tree
         self._packs = packs
         self._options = options
@@ -61,6 +61,7 @@ class Audit:
         self._library = Library(TreeSources(tree), self._engine.leaves)
         self._names = Names(self._library, self._engine.calls)
         self._library.on_unit = self._on_unit
+        self._progress = progress
         self._explorer = Explorer(self._library, self._names, self._engine)
         self._everything = options.all_files and EVERYTHING in options.entries
         self._lost: dict[str, str] = {}
@@ -83,6 +84,7 @@ class Audit:
         return Cycle(HotPath(dict.fromkeys(states, Step(None, None)), states), [])
 
     def _on_unit(self, unit: Unit) -> None:
+        self._progress(unit.path)
         self._names.attributes.want_again(unit)
         self._names.classes.note(unit)
 
@@ -239,11 +241,24 @@ def known_workers(names: Sequence[str], known: set[str], packs: Packs) -> set[st
     return found
 
 
-def audit(tree: Tree, packs: Packs, options: Options = Options()) -> Report:
-    """Audits a tree."""
+def next_steps(report: Report, options: Options) -> tuple[tuple[str, ...], ...]:
+    """What to run now: all about the worker whose cycle has the most untimed stages; then all, for a program."""
+    scan = ("timing-audit", "scan", *([options.target] if options.target is not None else []))
+    gaps = [(sum(not (s.timed.host or s.timed.device) for s in row.stages), row) for row in report.summary.rows]
+    most = max((gap for gap, _ in gaps), default=0)
+    row = next((row for gap, row in gaps if gap == most and row.worker is not None), None)
+    narrowed = [(*scan, "--worker", row.worker, "--phase", row.phase, "--all")] if row is not None and row.worker else []
+    return (*narrowed, (*scan, "--format", "json"))
+
+
+def audit(
+    tree: Tree, packs: Packs, options: Options = Options(), progress: Callable[[str], None] = lambda path: None
+) -> Report:
+    """Audits a tree; `progress` hears of every file that is read."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, DEEPEST_RECURSION))
     try:
-        return select(Audit(tree, packs, options).run(), packs, options)
+        report = select(Audit(tree, packs, options, progress).run(), packs, options)
+        return report._replace(next=next_steps(report, options))
     finally:
         sys.setrecursionlimit(limit)

@@ -6,9 +6,13 @@ from typing import NamedTuple
 
 
 class Options(NamedTuple):
-    """`entries` are globs that replace the packs' entry rules; no `phases` or `workers` means all of them."""
+    """`entries` are globs that replace the packs' entry rules; no `phases` or `workers` means all of them.
+
+    `target` is how the user named it, for the commands that the report proposes.
+    """
 
     entries: tuple[str, ...] = ()
     phases: tuple[str, ...] = ()
     workers: tuple[str, ...] = ()
     all_files: bool = False
+    target: str | None = None

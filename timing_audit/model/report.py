@@ -218,6 +218,7 @@ class WrapperFact(NamedTuple):
     hops: tuple[str, ...]
     gate: str
     uses: int
+    hot_uses: int
     unwrapped: tuple[str, ...]
     """Stages that its docstring names and that no use of it is around."""
 

@@ -12,6 +12,7 @@ from timing_audit.model.report import (
     WORDS, BracketFact, Clocks, Count, Row, StageRow, Tallies, Tally, Timed, Timer, WrapperFact,
 )  # fmt: skip
 from timing_audit.model.timing import Bracket
+from timing_audit.program.engine import PHASES
 from timing_audit.program.hotpath import State
 from timing_audit.timing.describe import Describer, Facts
 from timing_audit.timing.stages import StageCoverage, Stages
@@ -90,7 +91,7 @@ class Summarizer:
             found.append(
                 WrapperFact(
                     measure.file, measure.line, wrapper.ref.qualname, measure.clock.value, measure.hops, measure.gate,
-                    len(uses), missing,
+                    len(uses), sum(bracket.phase in PHASES for bracket in uses), missing,
                 )  # fmt: skip
             )
         return sorted(found)
