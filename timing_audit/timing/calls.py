@@ -34,7 +34,7 @@ class Inference(Protocol):
 
     def summary(self, value: Value) -> Summary: ...
 
-    def effects(self, call: Call, value: Value, receiver: Expr | None) -> Summary:
+    def effects(self, frame: Frame, call: Call, value: Value, receiver: Expr | None) -> Summary:
         """The summary with its places in the caller's words."""
 
     def event_timing(self, frame: Frame, expr: Expr) -> bool | None:

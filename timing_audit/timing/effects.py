@@ -33,7 +33,7 @@ class Effects:
         receiver = self._receiver(call)
         if receiver.events and (known := self._on_event(call, receiver)) is not None:
             return known
-        role = self.calls.role(self.on.frame, call, context=context)
+        role = self.calls.role(self.on.frame, call, context=context or self._hands_time(call))
         if role is not None and role.rule is not None and role.rule.kind in RULES:
             return RULES[role.rule.kind](self, call, role.rule, role, receiver)
         if role is not None and role.setter is not None:
@@ -43,6 +43,10 @@ class Effects:
         if role is not None and role.value is not None:
             return self._defined(call, role)
         return self._other(call, receiver)
+
+    def _hands_time(self, call: Call) -> bool:
+        """Whether an argument is a call of something named like a clock: then the callee may be a start or stop."""
+        return any(type(arg) is Call and terminal(arg.func) in self.calls.needles.clocks for arg in call.args)
 
     def _receiver(self, call: Call) -> Val:
         if type(call.func) is Attr:
@@ -79,7 +83,7 @@ class Effects:
         label = label_of(call)
         self.site(call, rule.site, TIMING, rule.id, None, label)
         measure = Measure(rule.clock or Clock.TRACE, "", rule.id, (), ())
-        return Val(uses=(Use(call.line, call.column, measure, label, rule.site),))
+        return Val(uses=(Use(call.line, call.column, measure, label, rule.site, self.on.position),))
 
     def _open(self, call: Call, rule: CallRule, role: Role, receiver: Val) -> Val:
         self._arguments(call)
@@ -239,13 +243,14 @@ class Effects:
             return NOTHING
         return Val(
             uses=tuple(
-                Use(call.line, call.column, measure, label, wrapper.kind, wrapper.synced) for measure in measures
+                Use(call.line, call.column, measure, label, wrapper.kind, self.on.position, wrapper.synced)
+                for measure in measures
             )
         )
 
     def apply(self, call: Call, value: FunctionValue | ClassValue, receiver: Expr | None, values: list[Val]) -> None:
         """What a start or stop function does to the places that it leaves its instants in."""
-        summary = self.inference.effects(call, value, receiver)
+        summary = self.inference.effects(self.on.frame, call, value, receiver)
         if not (summary.opens or summary.closes or summary.marks):
             return
         for effect in summary.closes:
@@ -268,7 +273,7 @@ class Effects:
                 self._ended(start._replace(measure=measure) if start not in self.found.bound else start, call, "call")
         if not starts and self.on.places.outlives(effect.place):
             key = (str(effect.place), call.line, effect.param)
-            self.found.closes.setdefault(key, effect._replace(line=call.line, param=""))
+            self.found.closes.setdefault(key, effect._replace(line=call.line, param="", position=self.on.position))
 
     def _open_place(self, call: Call, effect: Effect) -> None:
         read = self.read(call, effect.measure, label_of(call), "call")
@@ -277,7 +282,8 @@ class Effects:
         self.on.state.open |= {read}
         self.found.bound[read] = key
         if self.on.places.outlives(effect.place):
-            self.found.opens.setdefault((key, call.line, ""), effect._replace(line=call.line, param=""))
+            moved = effect._replace(line=call.line, param="", position=self.on.position)
+            self.found.opens.setdefault((key, call.line, ""), moved)
 
     # Other calls.
 
@@ -333,12 +339,15 @@ class Effects:
         line, column = self.on.line, 0
         if role.rule is not None and role.rule.kind == "span":
             measure = Measure(role.rule.clock or Clock.TRACE, "", role.rule.id, (), ())
-            return Val(uses=(Use(line, column, measure, text(expr), role.rule.site),))
+            return Val(uses=(Use(line, column, measure, text(expr), role.rule.site, self.on.position),))
         wrapper = self.inference.wrapper(role.value) if role.value is not None else None
         if wrapper is None or "context" not in wrapper.forms:
             return NOTHING
         return Val(
-            uses=tuple(Use(line, column, m, text(expr), wrapper.kind, wrapper.synced) for m in wrapper.measures)
+            uses=tuple(
+                Use(line, column, measure, text(expr), wrapper.kind, self.on.position, wrapper.synced)
+                for measure in wrapper.measures
+            )
         )
 
     def _by_hand(self, call: Call, name: str, receiver: Val) -> Val:

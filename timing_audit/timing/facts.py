@@ -53,6 +53,7 @@ class Use(NamedTuple):
     measure: Measure
     label: str
     kind: str
+    position: Position
     synced: tuple[bool, bool] = (False, False)
 
 
@@ -134,6 +135,7 @@ class Effect(NamedTuple):
     accumulate: bool
     param: str
     line: int
+    position: Position
     synced: bool = False
 
 

@@ -123,7 +123,7 @@ class Flow:
             for start in sorted(current.minus, key=str):
                 self.on.pair(start, end)
             if not current.minus and self.places.outlives(target):
-                effect = Effect(self.places.canonical(target), end.measure, True, "", end.line)
+                effect = Effect(self.places.canonical(target), end.measure, True, "", end.line, self.on.position)
                 self.found.closes.setdefault((key, end.line, ""), effect)
         self.on.state.set(key, NOTHING)
 

@@ -13,7 +13,6 @@ KINDS = frozenset(
         "event-synchronize", "synchronize", "ordering", "metric-hook",
     )
 )  # fmt: skip
-SETTER_NAME = re.compile(r"^\w+$")
 
 
 class Needles:
@@ -22,6 +21,9 @@ class Needles:
     def __init__(self, vocabulary: Vocabulary) -> None:
         calls = (name for rule in vocabulary.call_rules if rule.kind in KINDS for name in rule.calls)
         self.names: set[str] = {name.rpartition(".")[2].replace("()", "") for name in calls}
+        self.clocks = frozenset(
+            name.rpartition(".")[2] for rule in vocabulary.call_rules if rule.kind == "clock-read" for name in rule.calls
+        )
         self._pattern: re.Pattern[bytes] | None = None
         self._alias: re.Pattern[bytes] | None = None
 
