@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from timing_audit.model.program import Frame
-from timing_audit.model.syntax import Block, Expr, Function
+from timing_audit.model.syntax import Block, Function
 from timing_audit.model.timing import Clock
 from timing_audit.timing.calls import Calls, Inference
 from timing_audit.timing.facts import DeviceMark, Effect, Exit, Facts, Read, Summary, Timed
 from timing_audit.timing.flow import Flow
 from timing_audit.timing.state import Found
+from timing_audit.timing.substitute import GLOBAL
 
 
 class Roles:
@@ -44,6 +47,7 @@ def run(
         others=tuple(found.others.values()),
         syncs=frozenset(found.syncs),
         waits=frozenset(found.waits),
+        queries=frozenset(found.queries),
         mixed=tuple(found.mixed[key] for key in sorted(found.mixed)),
         stamped=found.stamped,
         calls=tuple(found.calls[key] for key in sorted(found.calls)),
@@ -98,7 +102,7 @@ def _exits(found: Found) -> tuple[Exit, ...]:
 
 def _lonely(found: Found, flow: Flow) -> tuple[Read, ...]:
     """Starts that are bound to a name or opened by a call, and that nothing ever uses."""
-    kept = {(key.partition(".")[0].partition("[")[0], read) for read, key in found.bound.items()}
+    kept = {(_root(key), read) for read, key in found.bound.items()}
     done = {(read.line, read.column) for read in found.paired} | {
         (read.line, read.column) for read in found.used if read.source == "read" and not read.measure.hops
     }
@@ -117,13 +121,14 @@ def _lonely(found: Found, flow: Flow) -> tuple[Read, ...]:
     )
 
 
+def _root(key: str) -> str:
+    """The name that a place starts with; that of a global keeps its file."""
+    path, mark, name = key.rpartition(GLOBAL)
+    return path + mark + re.split(r"[.\[(]", name, maxsplit=1)[0]
+
+
 def _for_the_class(root: str, read: Read, flow: Flow) -> bool:
     """What is kept in an attribute, a parameter or a module's name is judged where all its users are known."""
     if read.measure.hops:
         return root in flow.places.params
-    return root in flow.places.params or "::" in root
-
-
-def names_of_elapsed(expr: Expr) -> str:
-    """The name under which an event is read."""
-    return _last(getattr(expr, "name", "") or getattr(expr, "id", ""))
+    return root in flow.places.params or GLOBAL in root

@@ -12,7 +12,7 @@ from timing_audit.timing.evaluate import GIVING, TAKING, THROUGH, Expressions
 from timing_audit.timing.facts import (
     NOTHING, DeviceMark, Effect, Event, Inferred, Measure, Read, SiteFact, Timed, Use, Val, join,
 )  # fmt: skip
-from timing_audit.timing.names import CallRule
+from timing_audit.timing.names import CallRule, SetterRule
 from timing_audit.timing.substitute import GLOBAL
 from timing_audit.timing.walk import root_name, terminal, text
 
@@ -37,9 +37,7 @@ class Effects:
         if role is not None and role.rule is not None and role.rule.kind in RULES:
             return RULES[role.rule.kind](self, call, role.rule, role, receiver)
         if role is not None and role.setter is not None:
-            self._arguments(call)
-            self.site(call, role.setter.site, TIMING, role.setter.id, self._stamp(role), label_of(call))
-            return NOTHING
+            return self._setter(call, role.setter)
         if role is not None and role.value is not None:
             return self._defined(call, role)
         return self._other(call, receiver)
@@ -83,7 +81,8 @@ class Effects:
         label = label_of(call)
         self.site(call, rule.site, TIMING, rule.id, None, label)
         measure = Measure(rule.clock or Clock.TRACE, "", rule.id, (), ())
-        return Val(uses=(Use(call.line, call.column, measure, label, rule.site, self.on.position),))
+        use = Use(call.line, call.column, measure, label, rule.site, self.on.position, primitive=role.canonical)
+        return Val(uses=(use,))
 
     def _open(self, call: Call, rule: CallRule, role: Role, receiver: Val) -> Val:
         self._arguments(call)
@@ -172,17 +171,20 @@ class Effects:
         ends = [event for value in values[:1] for event in value.events]
         for start in sorted(receiver.events, key=str):
             for end in sorted(ends, key=str):
-                self._elapsed_between(start, end)
+                self._elapsed_between(start, end, call.line)
         return Val(duration=True)
 
-    def _elapsed_between(self, start: Event, end: Event) -> None:
+    def _elapsed_between(self, start: Event, end: Event, line: int) -> None:
         records = self.on.state.records
         for opening in records.get(start, ()):
             for closing in records.get(end, ()):
                 self.found.elapsed |= {opening, closing}
                 self.found.time(
-                    Timed("event", opening, closing.line, closing.column, closing.position, opening.measure, "")
-                )
+                    Timed(
+                        "event", opening, closing.line, closing.column, closing.position, opening.measure, "",
+                        read_line=line,
+                    )
+                )  # fmt: skip
 
     def _wait_event(self, call: Call, receiver: Val) -> Val:
         self._arguments(call)
@@ -192,6 +194,7 @@ class Effects:
 
     def _query(self, call: Call, receiver: Val) -> Val:
         self._arguments(call)
+        self.found.queries.add(call.line)
         return NOTHING
 
     def _synchronize(self, call: Call, rule: CallRule, role: Role, receiver: Val) -> Val:
@@ -212,9 +215,18 @@ class Effects:
 
     # Calls of the target.
 
-    def _stamp(self, role: Role) -> Measure | None:
-        wrapper = self.inference.wrapper(role.value) if role.value is not None else None
-        return wrapper.measures[0] if wrapper is not None and wrapper.measures else None
+    def _setter(self, call: Call, rule: SetterRule) -> Val:
+        """A setter stamps a time; one named as a start is closed by the end of the same name."""
+        self._arguments(call)
+        self.site(call, rule.site, TIMING, rule.id, None, label_of(call))
+        name = _setter_name(call, rule)
+        if (stem := _stem(name, rule.start)) is not None:
+            read = self.read(call, Measure(rule.clock or Clock.TRACE, "", rule.id, (), ()), stem)
+            self._push(f"{rule.id} {stem}", read)
+        elif (stem := _stem(name, rule.end)) is not None:
+            self._pop(f"{rule.id} {stem}", call)
+            self.found.lonely_ends.pop((call.line, call.column), None)
+        return NOTHING
 
     def _defined(self, call: Call, role: Role) -> Val:
         value = role.value
@@ -360,6 +372,21 @@ class Effects:
         else:
             self._pop(key, call)
         return NOTHING
+
+
+def _setter_name(call: Call, rule: SetterRule) -> str:
+    if rule.name_position is None:
+        return terminal(call.func)
+    named = call.args[rule.name_position] if rule.name_position < len(call.args) else None
+    return named.value if type(named) is Const and isinstance(named.value, str) else ""
+
+
+def _stem(name: str, glob: str) -> str | None:
+    """What stands for the `*` of a glob in a name that it matches."""
+    head, star, tail = glob.partition("*")
+    if not star or len(name) < len(head) + len(tail) or not name.startswith(head) or not name.endswith(tail):
+        return None
+    return name[len(head) : len(name) - len(tail)]
 
 
 def is_timing(call: Call, rule: CallRule) -> bool:

@@ -146,7 +146,7 @@ class Expressions:
 
     def _close(self, place: Expr, end: Read) -> None:
         param = end.place.id if end.source == "param" and type(end.place) is Name else ""
-        effect = Effect(place, end.measure, False, param, end.line, self.position)
+        effect = Effect(place, end.measure, False, param, end.line, self.position, primitive=end.primitive)
         self.found.closes.setdefault((str(place), end.line, param), effect)
 
     def _logical(self, expr: Logical) -> Val:
@@ -239,8 +239,9 @@ class Expressions:
             if self.places.outlives(target) and read.source != "place":
                 param = root_name(read.place) if read.source == "param" else ""
                 effect = Effect(
-                    self.places.canonical(target), read.measure, accumulate, param, read.line or self.line, self.position
-                )
+                    self.places.canonical(target), read.measure, accumulate, param, read.line or self.line,
+                    self.position, primitive=read.primitive,
+                )  # fmt: skip
                 self.found.opens.setdefault((key, read.line, param), effect)
         for event in value.events:
             self.found.event_names.setdefault(event.key, set()).add(terminal(target))

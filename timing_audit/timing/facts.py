@@ -55,6 +55,7 @@ class Use(NamedTuple):
     kind: str
     position: Position
     synced: tuple[bool, bool] = (False, False)
+    primitive: str = ""
 
 
 class Val(NamedTuple):
@@ -85,8 +86,7 @@ def join(left: Val, right: Val) -> Val:
 class Timed(NamedTuple):
     """A measurement in one body. `how` is `read`, `call`, `event`, `stack`, `span`, `enter` or `callable`.
 
-    `items` are the later items of the same `with`; `after` is set where the whole closing statement
-    lies behind the measured code.
+    `items` are the later items of the same `with`; `read_line` is where a pair of events is read.
     """
 
     how: str
@@ -98,6 +98,7 @@ class Timed(NamedTuple):
     label: str
     items: tuple[tuple[int, int], ...] = ()
     synced: tuple[bool, bool] = (False, False)
+    read_line: int = 0
 
 
 class Inferred(NamedTuple):
@@ -137,6 +138,7 @@ class Effect(NamedTuple):
     line: int
     position: Position
     synced: bool = False
+    primitive: str = ""
 
 
 class DeviceMark(NamedTuple):
@@ -180,6 +182,7 @@ class Facts(NamedTuple):
     others: tuple[Call, ...]
     syncs: frozenset[int]
     waits: frozenset[int]
+    queries: frozenset[int]
     mixed: tuple[tuple[Read, Read], ...]
     stamped: bool
     calls: tuple[tuple[int, int, FunctionRef, str], ...]

@@ -123,7 +123,7 @@ class Flow:
             for start in sorted(current.minus, key=str):
                 self.on.pair(start, end)
             if not current.minus and self.places.outlives(target):
-                effect = Effect(self.places.canonical(target), end.measure, True, "", end.line, self.on.position)
+                effect = Effect(self.places.canonical(target), end.measure, True, "", end.line, self.on.position, primitive=end.primitive)
                 self.found.closes.setdefault((key, end.line, ""), effect)
         self.on.state.set(key, NOTHING)
 
@@ -266,7 +266,7 @@ class Flow:
                 Call(context, (), (), line, column, line), use.kind, Purpose.TIMING, use.measure.rule, use.measure,
                 use.label,
             )  # fmt: skip
-        start = Read(line, column, self.on.position, use.measure, label=use.label)
+        start = Read(line, column, self.on.position, use.measure, label=use.label, primitive=use.primitive)
         self.found.time(
             Timed("span", start, stmt.end_line, 0, self.on.position, use.measure, use.label, later, use.synced)
         )
@@ -277,7 +277,9 @@ class Flow:
         for depth in range(len(self.on.position) - 1, 0, -1):
             stmt = self.tree.statement(self.on.position[:depth])
             if type(stmt) is With and any(item.target is not None and text(item.target) == key for item in stmt.items):
-                start = Read(use.line, use.column, self.on.position, use.measure, label=use.label)
+                start = Read(
+                    use.line, use.column, self.on.position, use.measure, label=use.label, primitive=use.primitive
+                )
                 end = self.on.position[:depth]
                 self.found.time(
                     Timed("enter", start, stmt.end_line, 0, end, use.measure, use.label, (), use.synced)

@@ -31,6 +31,9 @@ class Purity:
         self.facts = facts
         self._known: dict[Frame, bool] = {}
 
+    def forget(self) -> None:
+        self._known.clear()
+
     def keeps_time_only(self, frame: Frame, facts: Facts, depth: int = 0) -> bool:
         """Whether every call of the function is bookkeeping, down to a few levels."""
         if frame not in self._known:

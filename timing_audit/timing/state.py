@@ -83,6 +83,7 @@ class Found:
         self.others: dict[int, Call] = {}
         self.syncs: set[int] = set()
         self.waits: set[int] = set()
+        self.queries: set[int] = set()
         self.mixed: dict[tuple[int, int], tuple[Read, Read]] = {}
         self.event_names: dict[str, set[str]] = {}
         self.calls: dict[tuple[int, int], tuple[int, int, FunctionRef, str]] = {}

@@ -35,6 +35,8 @@ class Wrappers:
         self._facts: dict[Frame, tuple[Facts, Flow] | None] = {}
         self._wrappers: dict[Value, Inferred | None] = {}
         self._roles: dict[ClassRef, Roles] = {}
+        self._partners: dict[FunctionRef, bool] = {}
+        self._primary: dict[FunctionRef, Measure | None] = {}
 
     # Facts of bodies.
 
@@ -42,6 +44,22 @@ class Wrappers:
         """What a function's body does; None while it is being worked out."""
         ran = self._run(frame)
         return None if ran is None else ran[0]
+
+    def ran(self, frame: Frame) -> tuple[Facts, Flow]:
+        """The facts of a function's body and the run behind them."""
+        found = self._run(frame)
+        if found is None:
+            raise LookupError(f"{frame.path}: the body is being worked out")
+        return found
+
+    def forget_bodies(self) -> None:
+        """Drops what was worked out while fewer names were known."""
+        self._facts.clear()
+        self._wrappers.clear()
+        self._partners.clear()
+        self._primary.clear()
+        self.purity.forget()
+        self.calls.forget()
 
     def _run(self, frame: Frame) -> tuple[Facts, Flow] | None:
         if frame not in self._facts and frame.function is not None:
@@ -122,7 +140,7 @@ class Wrappers:
         synced = bool(facts.syncs)
 
         def outward(effect: Effect) -> Effect:
-            hops = (hop, *(effect.measure.hops or (f"{ref.path}:{effect.line} {effect.measure.family}",)))
+            hops = (hop, *(effect.measure.hops or (f"{ref.path}:{effect.line} {effect.primitive}",)))
             gates = _merged(self.gates.around(frame, ran[1].tree, effect.position), effect.measure.gates)
             return effect._replace(measure=effect.measure._replace(hops=hops, gates=gates), synced=synced)
 
@@ -182,6 +200,37 @@ class Wrappers:
     def _is_bound(self, function: Function, receiver: Expr | None) -> bool:
         static = any(terminal(decorator.value) == "staticmethod" for decorator in function.decorators)
         return function.in_class and receiver is not None and not static
+
+    def has_partner(self, ref: FunctionRef) -> bool:
+        """Whether a method leaves a start that another method of its class ends, or ends one of another's."""
+        if ref not in self._partners:
+            self._partners[ref] = False
+            self._partners[ref] = self._find_partner(ref)
+        return self._partners[ref]
+
+    def _find_partner(self, ref: FunctionRef) -> bool:
+        function = self.names.function(ref)
+        if not function.in_class:
+            return False
+        owner = ClassRef(ref.path, function.owner)
+        mine = self.summary(FunctionValue(ref, owner, None))
+        for other in self.methods(owner):
+            if other != ref:
+                theirs = self.summary(FunctionValue(other, owner, None))
+                if _meet(mine, theirs) or _meet(theirs, mine) or (mine.marks and theirs.marks):
+                    return True
+        return False
+
+    def primary(self, ref: FunctionRef) -> Measure | None:
+        """The clock of a start or stop function."""
+        if ref not in self._primary:
+            function = self.names.function(ref)
+            owner = ClassRef(ref.path, function.owner) if function.in_class else None
+            summary = self.summary(FunctionValue(ref, owner, None))
+            effects = [effect.measure for effect in (*summary.opens, *summary.closes)]
+            measures = [*(mark.read.measure for mark in summary.marks), *effects]
+            self._primary[ref] = measures[0] if measures else None
+        return self._primary[ref]
 
     # Wrappers.
 
@@ -272,7 +321,7 @@ class Wrappers:
             outer = self.gates.around(frame, flow.tree, use.position)
             own = self.gates.all_of(frame, [*use.measure.gates])
             if NEVER not in (*outer, *own):
-                hops = use.measure.hops or (f"{ref.path}:{use.line} {use.measure.rule}",)
+                hops = use.measure.hops or (f"{ref.path}:{use.line} {use.primitive}",)
                 measures.append(use.measure._replace(hops=(hop, *hops), gates=own or outer))
         if not measures:
             return None
@@ -366,7 +415,7 @@ class Wrappers:
         return Inferred(forms, tuple(dict.fromkeys(measures)), _kind(measures), "", synced, False)
 
     def _class_measure(self, hop: str, frame: Frame, flow: Flow, effect: Effect) -> Measure:
-        own = effect.measure.hops or (f"{frame.path}:{effect.line} {effect.measure.family}",)
+        own = effect.measure.hops or (f"{frame.path}:{effect.line} {effect.primitive}",)
         gates = self.gates.around(frame, flow.tree, effect.position)
         return effect.measure._replace(hops=(hop, *own), gates=gates)
 
@@ -409,6 +458,12 @@ def covered(flow: Flow, timed: Timed) -> list[Stmt]:
 
 def _kind(measures: list[Measure]) -> str:
     return "device_timer" if any(measure.clock is Clock.DEVICE for measure in measures) else "wrapper_use"
+
+
+def _meet(opening: Summary, closing: Summary) -> bool:
+    """Whether one function ends what the other starts; both name their receiver alike."""
+    ends = {text(effect.place) for effect in closing.closes if not effect.param}
+    return any(text(effect.place) in ends for effect in opening.opens if not effect.param)
 
 
 def _one_per_clock(measures: list[Measure]) -> tuple[Measure, ...]:

@@ -1,0 +1,91 @@
+"""The timing layer as the passes above use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from timing_audit.model.program import ClassValue, Frame, FunctionValue, Value
+from timing_audit.model.syntax import Block
+from timing_audit.model.timing import BodyTiming, Wrapper
+from timing_audit.timing.assemble import run
+from timing_audit.timing.body import Body
+from timing_audit.timing.decorators import decorated
+from timing_audit.timing.gates import gate_text
+from timing_audit.timing.names import Names, Vocabulary
+from timing_audit.timing.needles import Needles
+from timing_audit.timing.wrappers import NO_ROLES, Wrappers
+
+
+class Definition(NamedTuple):
+    """A function or class of the target, its name as callers write it, and the bytes of its source."""
+
+    value: FunctionValue | ClassValue
+    name: str
+    segment: bytes
+
+
+class Timing:
+    """Sites, brackets and wrappers of a target. First `learn`, then ask about bodies."""
+
+    def __init__(self, names: Names, vocabulary: Vocabulary) -> None:
+        self.names = names
+        self.needles = Needles(vocabulary)
+        self.wrappers = Wrappers(names, vocabulary, self.needles)
+
+    def learn(self, sources: Iterable[bytes], definitions: Iterable[Definition]) -> None:
+        """Finds the names under which clocks and wrappers go, so that `may_time` knows them.
+
+        Only bodies that mention a known name are looked at; wrappers found make more names known.
+        """
+        sources = list(sources)
+        while any([self.needles.learn_aliases(source) for source in sources]):
+            pass
+        waiting = list(definitions)
+        while True:
+            ready = [definition for definition in waiting if self.needles.may_time(definition.segment)]
+            found = {definition.name for definition in ready if self.is_timer(definition.value)}
+            if not found - self.needles.names:
+                return
+            self.needles.add(found)
+            self.wrappers.forget_bodies()
+            waiting = [definition for definition in waiting if definition.name not in found]
+
+    def is_timer(self, value: Value) -> bool:
+        """Whether a call of it could time its caller's code."""
+        if self.wrappers.wrapper(value) is not None:
+            return True
+        summary = self.wrappers.summary(value)
+        return bool(summary.opens or summary.closes or summary.marks)
+
+    def may_time(self, segment: bytes) -> bool:
+        """Whether a body can hold a site or a bracket, by the bytes of its source with its decorators."""
+        return self.needles.may_time(segment)
+
+    def body(self, frame: Frame, block: Block | None = None, outer: Frame | None = None) -> BodyTiming:
+        """The timing of one function body, or with `block` of a module's own statements.
+
+        `outer` is the frame around a nested function, for its decorators.
+        """
+        if frame.function is None:
+            facts, flow = run(frame, None, block or (), self.wrappers.calls, self.wrappers, NO_ROLES)
+            return Body(frame, None, facts, flow, self.wrappers).timing([])
+        ran = self.wrappers.ran(frame)
+        function = self.names.function(frame.function)
+        around = outer or Frame(frame.path, None, None)
+        uses = decorated(self.wrappers, around, function, self.names.body(frame.function))
+        return Body(frame, function, *ran, self.wrappers).timing(uses)
+
+    def wrapper_of(self, value: Value) -> tuple[Wrapper, ...]:
+        """What a function or class times for its callers, one entry a clock; empty for one that is no wrapper."""
+        inferred = self.wrappers.wrapper(value)
+        if inferred is None or not isinstance(value, (FunctionValue, ClassValue)):
+            return ()
+        line = self.names.function(value.ref).line if isinstance(value, FunctionValue) else self.names.class_(value.ref).line
+        return tuple(
+            Wrapper(
+                value.ref.path, line, value.ref.qualname, inferred.forms, measure.clock, measure.family, inferred.kind,
+                measure.hops, gate_text(measure.gates), inferred.synced,
+            )
+            for measure in inferred.measures
+        )  # fmt: skip
