@@ -13,7 +13,7 @@ from timing_audit.timing.body import Body
 from timing_audit.timing.decorators import decorated
 from timing_audit.timing.gates import gate_text
 from timing_audit.timing.names import Names, Vocabulary
-from timing_audit.timing.needles import Needles
+from timing_audit.timing.needles import Needles, mentions
 from timing_audit.timing.wrappers import NO_ROLES, Wrappers
 
 
@@ -41,22 +41,19 @@ class Timing:
         sources = list(sources)
         while any([self.needles.learn_aliases(source) for source in sources]):
             pass
-        waiting = list(definitions)
-        while True:
-            ready = [definition for definition in waiting if self.needles.may_time(definition.segment)]
-            found = {definition.name for definition in ready if self.is_timer(definition.value)}
-            if not found - self.needles.names:
-                return
-            self.needles.add(found)
-            self.wrappers.forget_bodies()
-            waiting = [definition for definition in waiting if definition.name not in found]
+        definitions = list(definitions)
+        self.needles.add({definition.name for definition in definitions if self._is_setter(definition.value)})
+        ready = [definition for definition in definitions if self.needles.may_time(definition.segment)]
+        while ready:
+            found = {definition.name for definition in ready if self.wrappers.is_timer(definition.value)}
+            fresh = {name for name in found - self.needles.names if not name.startswith("__")}
+            self.needles.add(fresh)
+            self.needles.add({definition.name for definition in definitions if self._is_setter(definition.value)})
+        ready = [definition for definition in definitions if mentions(definition.segment, fresh)]
+            self.wrappers.forget([definition.value for definition in ready])
 
-    def is_timer(self, value: Value) -> bool:
-        """Whether a call of it could time its caller's code."""
-        if self.wrappers.wrapper(value) is not None:
-            return True
-        summary = self.wrappers.summary(value)
-        return bool(summary.opens or summary.closes or summary.marks)
+    def _is_setter(self, value: Value) -> bool:
+        return isinstance(value, FunctionValue) and self.wrappers.calls.setter(value) is not None
 
     def may_time(self, segment: bytes) -> bool:
         """Whether a body can hold a site or a bracket, by the bytes of its source with its decorators."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from timing_audit.model.program import Frame, FunctionRef
-from timing_audit.model.syntax import Block, Call, Const, Evaluate, Function, If, Name, Stmt
+from timing_audit.model.syntax import Block, Call, Const, Evaluate, Expr, Function, If, Name, Stmt
 from timing_audit.model.timing import (
     BodyTiming, Bracket, Clock, Kept, MixedClocks, Purpose, Site, Sync, Unpaired,
 )  # fmt: skip
@@ -11,7 +11,7 @@ from timing_audit.timing.decorators import Decorated
 from timing_audit.timing.facts import Effect, Facts, Read, SiteFact, Timed
 from timing_audit.timing.flow import Flow
 from timing_audit.timing.gates import Gates, gate_text
-from timing_audit.timing.positions import Range, ranges
+from timing_audit.timing.positions import Position, Range, ranges
 from timing_audit.timing.substitute import substitute
 from timing_audit.timing.walk import text
 from timing_audit.timing.wrappers import Wrappers, covered
@@ -130,17 +130,23 @@ class Body:
         """Whether something waits for an event, or asks for it, between its record and its reading."""
         return any(timed.end_line < line <= timed.read_line for line in self.syncs | self.facts.queries)
 
-    def _own_gates(self, timed: Timed) -> tuple[object, ...]:
+    def _own_gates(self, timed: Timed) -> tuple[Expr, ...]:
         """The flags that the start stands under and the measured code does not."""
-        start, end = timed.start.position, timed.end
-        if timed.how in ("span", "callable"):
-            return ()
-        shared = 0
-        while shared < min(len(start), len(end)) and start[shared] == end[shared]:
-            shared += 1
-        outer = self.flow.tree.ancestors(start)[max(shared - 1, 0) :]
-        tests = [stmt.test for stmt, branch in outer if type(stmt) is If and branch == "body"]
-        return self.gates.all_of(self.frame, tests)
+        start = timed.start.position
+        end = start if timed.how in ("span", "callable") else timed.end
+        around = [
+            (depth, stmt.test)
+            for depth, (stmt, branch) in enumerate(self.flow.tree.ancestors(start), start=1)
+            if type(stmt) is If and branch == "body"
+        ]
+        return self.gates.all_of(
+            self.frame,
+            [test for depth, test in around if not _encloses(start, depth, end) or self._asks_profiler(test)],
+        )
+
+    def _asks_profiler(self, test: Expr) -> bool:
+        settled = self.gates.settle(self.frame, test)
+        return type(settled) is Const and isinstance(settled.value, str)
 
     def _holds_sync(self, covers: tuple[Range, ...]) -> bool:
         return any(start <= line <= end for line in self.syncs for start, end in covers)
@@ -224,6 +230,11 @@ class Body:
         return frozenset(
             SELF + load[len(receiver) :] for load in self.facts.loads if receiver and load.startswith(receiver + ".")
         )
+
+
+def _encloses(start: Position, depth: int, end: Position) -> bool:
+    """Whether the branch around `start` at a depth holds `end` too."""
+    return len(end) > depth and start[:depth] == end[:depth] and start[depth].branch == end[depth].branch
 
 
 def _code(block: Block) -> list[Stmt]:

@@ -61,9 +61,10 @@ class Calls:
         found = self._roles[key] = self.of_values(self.names.values(frame, call.func))
         return found
 
-    def forget(self) -> None:
-        """Drops the roles that were found while fewer names were known."""
-        self._roles.clear()
+    def forget(self, frame: Frame) -> None:
+        """Drops the roles that a frame's calls had while fewer names were known."""
+        for key in [key for key in self._roles if key[0] == frame]:
+            del self._roles[key]
 
     def of_values(self, values: frozenset[Value]) -> Role | None:
         """The first rule that names one of the values, else a definition of the target."""

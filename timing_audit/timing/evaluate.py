@@ -141,7 +141,7 @@ class Expressions:
                 self.found.mixed.setdefault((start.line, end.line), (start, end))
             elif not self.compared:
                 self.found.time(_timed(start, end))
-        elif start.source == "place":
+        elif start.source == "place" and not self.compared:
             self._close(start.place, end)
 
     def _close(self, place: Expr, end: Read) -> None:

@@ -15,6 +15,13 @@ KINDS = frozenset(
 )  # fmt: skip
 
 
+def mentions(segment: bytes, names: Iterable[str]) -> bool:
+    """Whether a source holds one of some names as a word."""
+    return any(
+        name.encode() in segment and re.search(rb"\b%s\b" % name.encode(), segment) is not None for name in names
+    )
+
+
 class Needles:
     """The last names of calls that may matter; grows by aliases and by wrappers as they are found."""
 
@@ -53,10 +60,24 @@ class Needles:
                 rb"|\.(\w+)\s*(?::[^=\n]{1,60})?=\s*\(?\s*(?:[\w.]*\.)?(?:" + names + rb")\(",
                 re.MULTILINE,
             )
-        found = {name.decode() for groups in self._alias.findall(source) for name in groups if name}
+        found: set[str] = set()
+        for line in self._lines(source):
+            found |= {name.decode() for groups in self._alias.findall(line) for name in groups if name}
         before = len(self.names)
         self.add(found)
         return len(self.names) > before
+
+    def _lines(self, source: bytes) -> set[bytes]:
+        """The lines that mention a known name and could bind another: the expression for that is slow."""
+        self.may_time(b"")
+        assert self._pattern is not None
+        found = set()
+        for match in self._pattern.finditer(source):
+            start, end = source.rfind(b"\n", 0, match.start()) + 1, source.find(b"\n", match.end())
+            line = source[start : end if end >= 0 else len(source)]
+            if b"=" in line or b" as " in line:
+                found.add(line)
+        return found
 
     def _alternatives(self) -> bytes:
         return b"|".join(re.escape(name).encode() for name in sorted(self.names))

@@ -12,6 +12,7 @@ from timing_audit.timing.names import Names
 from timing_audit.timing.walk import holds_yield, nodes, terminal
 
 DEEPEST = 5
+MOST_CALLS = 8
 BOOKKEEPING = frozenset(
     """
     abs all any append appendleft clear critical current_device current_stream debug deque dict discard error
@@ -31,15 +32,18 @@ class Purity:
         self.facts = facts
         self._known: dict[Frame, bool] = {}
 
-    def forget(self) -> None:
-        self._known.clear()
+    def forget(self, frame: Frame) -> None:
+        self._known.pop(frame, None)
 
     def keeps_time_only(self, frame: Frame, facts: Facts, depth: int = 0) -> bool:
         """Whether every call of the function is bookkeeping, down to a few levels."""
         if frame not in self._known:
             self._known[frame] = True
-            self._known[frame] = self._generator_free(frame) and all(
-                self._harmless(frame, call, depth) for call in facts.others
+            unknown = [call for call in facts.others if terminal(call.func) not in BOOKKEEPING]
+            self._known[frame] = (
+                len(unknown) <= MOST_CALLS
+                and self._generator_free(frame)
+                and all(self._harmless(frame, call, depth) for call in unknown)
             )
         return self._known[frame]
 
@@ -47,8 +51,6 @@ class Purity:
         return frame.function is not None and not holds_yield(self.names.body(frame.function))
 
     def _harmless(self, frame: Frame, call: Call, depth: int) -> bool:
-        if terminal(call.func) in BOOKKEEPING:
-            return True
         values = self.names.values(frame, call.func)
         return bool(values) and all(self._harmless_value(value, depth) for value in values)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from timing_audit.model.program import (
     ClassRef, ClassValue, External, Frame, FunctionRef, FunctionValue, Instance, PartialValue, Value,
 )  # fmt: skip
-from timing_audit.model.syntax import Assign, Attr, Call, Expr, Function, Name, Stmt
+from timing_audit.model.syntax import Assign, Attr, Call, Expr, Function, Name, Nested, Stmt
 from timing_audit.model.timing import Clock
 from timing_audit.timing.assemble import Roles, run
 from timing_audit.timing.calls import Calls
@@ -52,14 +52,31 @@ class Wrappers:
             raise LookupError(f"{frame.path}: the body is being worked out")
         return found
 
-    def forget_bodies(self) -> None:
-        """Drops what was worked out while fewer names were known."""
-        self._facts.clear()
-        self._wrappers.clear()
+    def forget(self, values: list[FunctionValue | ClassValue]) -> None:
+        """Drops what was worked out about definitions while fewer names were known."""
+        for value in values:
+            if self._wrappers.get(value) is None:
+                self._wrappers.pop(value, None)
+            if isinstance(value, FunctionValue):
+                frame = self.names.frame_of(value)
+                self._facts.pop(frame, None)
+                self.purity.forget(frame)
+                self.calls.forget(frame)
         self._partners.clear()
         self._primary.clear()
-        self.purity.forget()
-        self.calls.forget()
+
+    def is_timer(self, value: Value) -> bool:
+        """Whether a call of it could time its caller's code: it wraps, or starts or ends what others use."""
+        if self.wrapper(value) is not None:
+            return True
+        ref = self._callee(value)
+        facts = self.facts(self._frame(value, ref)) if ref is not None else None
+        if ref is None or facts is None or not _touches_others(facts.summary):
+            return False
+        summary = self.summary(value)
+        ends = any(not effect.param for effect in summary.closes) or bool(summary.marks)
+        starts = any(effect.accumulate for effect in summary.opens)
+        return ends or starts or (bool(summary.opens) and self.has_partner(ref))
 
     def _run(self, frame: Frame) -> tuple[Facts, Flow] | None:
         if frame not in self._facts and frame.function is not None:
@@ -262,6 +279,8 @@ class Wrappers:
         )
 
     def _is_manager(self, function: Function, value: FunctionValue) -> bool:
+        if not function.decorators or not holds_yield(self.names.body(value.ref)):
+            return False
         outer = Frame(value.ref.path, None, None)
         return any(
             isinstance(found, External) and found.name in MANAGERS
@@ -343,9 +362,13 @@ class Wrappers:
         return None
 
     def _inner_functions(self, frame: Frame, facts: Facts, ref: FunctionRef) -> list[FunctionValue]:
+        nested = {node.name for node in nodes(self.names.body(ref)) if type(node) is Nested}
         names = {
-            node for expr in facts.returned_exprs for node in nodes((expr,)) if type(node) is Name
-        }  # fmt: skip
+            node
+            for expr in facts.returned_exprs
+            for node in nodes((expr,))
+            if type(node) is Name and node.id in nested
+        }
         return [
             value
             for name in sorted(names)
@@ -458,6 +481,10 @@ def covered(flow: Flow, timed: Timed) -> list[Stmt]:
 
 def _kind(measures: list[Measure]) -> str:
     return "device_timer" if any(measure.clock is Clock.DEVICE for measure in measures) else "wrapper_use"
+
+
+def _touches_others(summary: Summary) -> bool:
+    return bool(summary.marks) or any(not effect.param for effect in (*summary.opens, *summary.closes))
 
 
 def _meet(opening: Summary, closing: Summary) -> bool:
