@@ -48,8 +48,7 @@ class Timing:
             found = {definition.name for definition in ready if self.wrappers.is_timer(definition.value)}
             fresh = {name for name in found - self.needles.names if not name.startswith("__")}
             self.needles.add(fresh)
-            self.needles.add({definition.name for definition in definitions if self._is_setter(definition.value)})
-        ready = [definition for definition in definitions if mentions(definition.segment, fresh)]
+            ready = [definition for definition in definitions if mentions(definition.segment, fresh)]
             self.wrappers.forget([definition.value for definition in ready])
 
     def _is_setter(self, value: Value) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from timing_audit.model.program import ClassRef, ClassValue, Frame, FunctionRef, FunctionValue
-from timing_audit.model.syntax import Function
+from timing_audit.model.program import ClassRef, ClassValue, Frame, FunctionRef, FunctionValue, PartialValue
+from timing_audit.model.syntax import Call, Function
 from timing_audit.model.timing import BodyTiming, Bracket, Clock, ClassTiming, Purpose, Site, Wrapper
 from timing_audit.program.evaluate import Evaluator
 from timing_audit.program.library import Library
@@ -104,13 +104,21 @@ class Sources:
         return self.files[path].encode()
 
 
+class Names(Evaluator):
+    """The program layer, with the one question that it does not answer yet."""
+
+    def partial_call(self, value: PartialValue) -> Call | None:
+        made = self.expressions.get(value.key)
+        return made if isinstance(made, Call) else None
+
+
 class Audit:
     """A whole target: `Audit("source")` for one file `m.py`, or a dict of files."""
 
     def __init__(self, files: str | dict[str, str]) -> None:
         self.files = {"m.py": files} if isinstance(files, str) else files
         self.library = Library(Sources(self.files), ())
-        self.names = Evaluator(self.library)
+        self.names = Names(self.library)
         self.timing = Timing(self.names, Vocabulary())
         self.functions: dict[tuple[str, str], Frame] = {}
         definitions = []
