@@ -14,7 +14,8 @@ from timing_audit.timing.decorators import decorated
 from timing_audit.timing.gates import gate_text
 from timing_audit.timing.names import Names, Vocabulary
 from timing_audit.timing.needles import Needles, mentions
-from timing_audit.timing.wrappers import NO_ROLES, Wrappers
+from timing_audit.timing.bodies import NO_ROLES
+from timing_audit.timing.wrappers import Wrappers
 
 
 class Definition(NamedTuple):
@@ -39,7 +40,7 @@ class Timing:
         Only bodies that mention a known name are looked at; wrappers found make more names known.
         """
         sources = list(sources)
-        while any([self.needles.learn_aliases(source) for source in sources]):
+        while sum(self.needles.learn_aliases(source) for source in sources):
             pass
         definitions = list(definitions)
         self.needles.add({definition.name for definition in definitions if self._is_setter(definition.value)})
@@ -66,7 +67,7 @@ class Timing:
         if frame.function is None:
             facts, flow = run(frame, None, block or (), self.wrappers.calls, self.wrappers, NO_ROLES)
             return Body(frame, None, facts, flow, self.wrappers).timing([])
-        ran = self.wrappers.ran(frame)
+        ran = self.wrappers.bodies.ran(frame)
         function = self.names.function(frame.function)
         around = outer or Frame(frame.path, None, None)
         uses = decorated(self.wrappers, around, function, self.names.body(frame.function))

@@ -75,10 +75,10 @@ class Body:
         ends = {(timed.start.line, timed.start.column) for timed in self.facts.timed if timed.how == "call"}
         ends |= {(timed.end_line, timed.end_column) for timed in self.facts.timed if timed.how == "call"}
         lonely = {(read.line, read.column) for read in self.facts.lonely}
-        return (line, column) in ends | lonely or self.wrappers.has_partner(ref)
+        return (line, column) in ends | lonely or self.wrappers.starts.has_partner(ref)
 
     def _pair_site(self, line: int, column: int, ref: FunctionRef, label: str) -> Site:
-        measure = self.wrappers.primary(ref)
+        measure = self.wrappers.starts.primary(ref)
         kind = "device_timer" if measure is not None and measure.clock is Clock.DEVICE else "wrapper_use"
         hops = measure.hops if measure is not None else ()
         gate = gate_text(measure.gates) if measure is not None else ""
@@ -123,7 +123,7 @@ class Body:
         position = timed.start.position
         if timed.how not in CLOSING or not position:
             return False
-        block, index = self.flow.tree.block(position, len(position) - 1), position[-1].index
+        block, index = self.flow.tree.block(position, len(position) - 1), position[-1].place
         return index > 0 and self._is_sync(block[index - 1])
 
     def _ready(self, timed: Timed) -> bool:

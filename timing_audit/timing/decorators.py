@@ -7,7 +7,7 @@ from typing import NamedTuple
 from timing_audit.model.program import Frame
 from timing_audit.model.syntax import Block, Call, Decorator, Function
 from timing_audit.model.timing import Clock
-from timing_audit.timing.effects import label_of
+from timing_audit.timing.labels import label_of
 from timing_audit.timing.facts import Measure
 from timing_audit.timing.walk import holds_yield
 from timing_audit.timing.wrappers import DECORATOR, Wrappers

@@ -96,8 +96,8 @@ class Expressions:
     def _place(self, expr: Expr) -> Val:
         if type(expr) is Subscript:
             self.value(expr.key)
-        if type(expr) in (Attr, Subscript) and type(expr.value) not in (Name, Attr, Subscript):  # type: ignore[union-attr]
-            self.value(expr.value)  # type: ignore[union-attr]
+        if isinstance(expr, (Attr, Subscript)) and type(expr.value) not in (Name, Attr, Subscript):
+            self.value(expr.value)
         return self.load(expr)
 
     def _call(self, expr: Call) -> Val:
@@ -257,8 +257,8 @@ class Expressions:
             for item, source in zip(target.items, iterable.args):
                 self.store(item, self.elements(source))
         elif type(iterable) is Call and terminal(iterable.func) in ("items", "enumerate") and type(target) is Display:
-            source = iterable.args[0] if iterable.args else iterable.func.value  # type: ignore[union-attr]
-            self.store(target.items[-1], self.elements(source))
+            owner = iterable.func.value if type(iterable.func) is Attr else iterable
+            self.store(target.items[-1], self.elements(iterable.args[0] if iterable.args else owner))
         else:
             self.store(target, self.elements(iterable))
 

@@ -24,7 +24,8 @@ class Read(NamedTuple):
     """A start or an end of a measurement: a clock read, a call that reads one, or (`source` is `place`
     or `param`) what an outliving place or a parameter may hold.
 
-    `shifted` tells an instant to which something was added: a deadline.
+    `shifted` tells an instant to which something was added: a deadline. `constant` is the label where it
+    is a string that the code spells out.
     """
 
     line: int
@@ -36,6 +37,7 @@ class Read(NamedTuple):
     shifted: bool = False
     label: str = ""
     primitive: str = ""
+    constant: str = ""
 
 
 class Event(NamedTuple):
@@ -56,6 +58,7 @@ class Use(NamedTuple):
     position: Position
     synced: tuple[bool, bool] = (False, False)
     primitive: str = ""
+    constant: str = ""
 
 
 class Val(NamedTuple):

@@ -103,7 +103,7 @@ class Flow:
         if type(expr) is Call and type(target) in (Name, Attr):
             role = self.calls.role(self.on.frame, expr)
             if role is not None and isinstance(role.value, ClassValue):
-                self.effects.apply(expr, role.value, target, [])
+                self.effects.apply(expr, role.value, target)
         return value
 
     def _augment(self, stmt: Assign, expr: Expr) -> None:
@@ -266,7 +266,7 @@ class Flow:
                 Call(context, (), (), line, column, line), use.kind, Purpose.TIMING, use.measure.rule, use.measure,
                 use.label,
             )  # fmt: skip
-        start = Read(line, column, self.on.position, use.measure, label=use.label, primitive=use.primitive)
+        start = Read(line, column, self.on.position, use.measure, label=use.label, primitive=use.primitive, constant=use.constant)
         self.found.time(
             Timed("span", start, stmt.end_line, 0, self.on.position, use.measure, use.label, later, use.synced)
         )
@@ -278,8 +278,9 @@ class Flow:
             stmt = self.tree.statement(self.on.position[:depth])
             if type(stmt) is With and any(item.target is not None and text(item.target) == key for item in stmt.items):
                 start = Read(
-                    use.line, use.column, self.on.position, use.measure, label=use.label, primitive=use.primitive
-                )
+                    use.line, use.column, self.on.position, use.measure, label=use.label, primitive=use.primitive,
+                    constant=use.constant,
+                )  # fmt: skip
                 end = self.on.position[:depth]
                 self.found.time(
                     Timed("enter", start, stmt.end_line, 0, end, use.measure, use.label, (), use.synced)

@@ -88,6 +88,9 @@ class Found:
         self.event_names: dict[str, set[str]] = {}
         self.calls: dict[tuple[int, int], tuple[int, int, FunctionRef, str]] = {}
         self.stamped = False
+        self.accumulating: set[tuple[int, int]] = set()
+        self.pushed: set[str] = set()
+        self.popped: set[str] = set()
         self.lonely_ends: dict[tuple[int, int], Read] = {}
 
     def time(self, timed: Timed) -> None:

@@ -39,14 +39,14 @@ def terminal(expr: Expr) -> str:
 
 def root_name(expr: Expr) -> str:
     """The first name of a dotted, subscripted or called expression."""
-    while True:
-        kind = type(expr)
-        if kind is Attr or kind is Subscript:
-            expr = expr.value  # type: ignore[union-attr]
-        elif kind is Call:
-            expr = expr.func  # type: ignore[union-attr]
+    while not isinstance(expr, Name):
+        if isinstance(expr, (Attr, Subscript)):
+            expr = expr.value
+        elif isinstance(expr, Call):
+            expr = expr.func
         else:
-            return expr.id if type(expr) is Name else ""
+            return ""
+    return expr.id
 
 
 def text(expr: Expr | None) -> str:
@@ -66,8 +66,8 @@ def _keyword(expr: Keyword) -> str:
 
 
 def _display(expr: Display) -> str:
-    opening, closing = {"list": "[]", "tuple": "()", "set": "{}"}[expr.kind]
-    return f"{opening}{', '.join(map(text, expr.items))}{closing}"
+    around = {"list": "[]", "tuple": "()", "set": "{}"}[expr.kind]
+    return f"{around[0]}{', '.join(map(text, expr.items))}{around[1]}"
 
 
 def _mapping(expr: Mapping) -> str:
