@@ -25,6 +25,7 @@ class Roles:
         self.ends = ends
 
     def of(self, names: set[str]) -> str:
+        """What the names of an event say it is: `start`, `end` or nothing."""
         if names & self.starts and not names & self.ends:
             return "start"
         return "end" if names & self.ends and not names & self.starts else ""
@@ -54,7 +55,6 @@ def run(
         waits=frozenset(found.waits),
         queries=frozenset(found.queries),
         mixed=tuple(found.mixed[key] for key in sorted(found.mixed)),
-        stamped=found.stamped,
         calls=tuple(found.calls[key] for key in sorted(found.calls)),
     )
     return facts, flow

@@ -78,7 +78,10 @@ class Timing:
         inferred = self.wrappers.wrapper(value)
         if inferred is None or not isinstance(value, (FunctionValue, ClassValue)):
             return ()
-        line = self.names.function(value.ref).line if isinstance(value, FunctionValue) else self.names.class_(value.ref).line
+        if isinstance(value, FunctionValue):
+            line = self.names.function(value.ref).line
+        else:
+            line = self.names.class_(value.ref).line
         return tuple(
             Wrapper(
                 value.ref.path, line, value.ref.qualname, inferred.forms, measure.clock, measure.family, inferred.kind,

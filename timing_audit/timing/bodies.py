@@ -12,6 +12,7 @@ from timing_audit.timing.labels import is_timing
 from timing_audit.timing.names import Names
 from timing_audit.timing.walk import nodes, terminal
 
+ELAPSED = "event-elapsed"
 NO_ROLES = Roles(frozenset(), frozenset())
 
 
@@ -43,6 +44,7 @@ class Bodies:
         return found
 
     def run(self, frame: Frame) -> tuple[Facts, Flow] | None:
+        """The run over a function's body; None while it goes on."""
         if frame not in self._facts and frame.function is not None:
             self._facts[frame] = None
             function, block = self.names.function(frame.function), self.names.body(frame.function)
@@ -69,7 +71,7 @@ class Bodies:
         starts, ends = set(), set()
         for ref in self.methods(owner):
             for node in nodes(self.names.body(ref)):
-                if type(node) is Call and self.calls.method_of_event(terminal(node.func), "event-elapsed") and node.args:
+                if type(node) is Call and node.args and self.calls.method_of_event(terminal(node.func), ELAPSED):
                     starts.add(terminal(node.func.value) if type(node.func) is Attr else "")
                     ends.add(terminal(node.args[0]))
         return Roles(frozenset(starts - {""}), frozenset(ends - {""}))
@@ -84,6 +86,7 @@ class Bodies:
         return found
 
     def event_timing(self, frame: Frame, expr: Expr) -> bool | None:
+        """Whether the event kept in an attribute was made to time; None where nothing tells."""
         owner = frame.receiver or self._owner(frame)
         if type(expr) is not Attr or owner is None:
             return None

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
+from timing_audit.model.pack import CallRule, SetterRule
 from timing_audit.model.program import (
     ClassValue, External, Frame, FunctionValue, Instance, Leaf, PartialValue, Value,
 )  # fmt: skip
 from timing_audit.model.syntax import Call, Expr
 from timing_audit.timing.facts import Inferred, Measure, Summary
-from timing_audit.timing.names import CallRule, Names, SetterRule, Vocabulary
+from timing_audit.timing.names import Names, Vocabulary
 from timing_audit.timing.needles import Needles
 from timing_audit.timing.walk import terminal
 
@@ -27,12 +28,14 @@ class Role(NamedTuple):
 class Inference(Protocol):
     """What `Wrappers` answers about functions and classes of the target."""
 
-    def wrapper(self, value: Value) -> Inferred | None: ...
+    def wrapper(self, value: Value) -> Inferred | None:
+        """What the value wraps its caller's code in."""
 
     def measures(self, frame: Frame, call: Call, value: Value, wrapper: Inferred) -> tuple[Measure, ...]:
         """The clocks of a wrapper in this call, its gates in the caller's words, the impossible ones left out."""
 
-    def summary(self, value: Value) -> Summary: ...
+    def summary(self, value: Value) -> Summary:
+        """What calling the value does to measurements around the call."""
 
     def effects(self, frame: Frame, call: Call, value: Value, receiver: Expr | None) -> Summary:
         """The summary with its places in the caller's words."""
@@ -83,6 +86,7 @@ class Calls:
         return None
 
     def setter(self, value: FunctionValue) -> SetterRule | None:
+        """The setter rule that names the function."""
         for rule in self.vocabulary.setter_rules:
             if rule.matches(value.ref.path, value.ref.qualname):
                 return rule

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from timing_audit.model.pack import CallRule, SetterRule
 from timing_audit.model.program import ClassValue, FunctionValue
 from timing_audit.model.syntax import Attr, Call, Expr, Name, Subscript
 from timing_audit.model.timing import Clock, Purpose
@@ -13,7 +14,6 @@ from timing_audit.timing.facts import (
     NOTHING, DeviceMark, Effect, Event, Inferred, Measure, Read, SiteFact, Timed, Use, Val, join,
 )  # fmt: skip
 from timing_audit.timing.labels import constant_label, is_timing, label_of, setter_name, stem_of
-from timing_audit.timing.names import CallRule, SetterRule
 from timing_audit.timing.walk import terminal, text
 
 TIMING, ORDERING, SYNC = Purpose.TIMING, Purpose.ORDERING, Purpose.SYNC
@@ -30,6 +30,7 @@ class Effects:
         self.enter: Callable[[Expr, Use], None] = lambda stack, use: None
 
     def call(self, call: Call, context: bool) -> Val:
+        """What a call gives; `context` for one that is entered."""
         receiver = self._receiver(call)
         if receiver.events and (known := self._on_event(call, receiver)) is not None:
             return known
@@ -61,11 +62,13 @@ class Effects:
 
     def site(
         self, call: Call, kind: str, purpose: Purpose, rule: str, measure: Measure | None = None, label: str = ""
-    ) -> None:  # fmt: skip
+    ) -> None:
+        """Notes a site at a call."""
         fact = SiteFact(call.line, call.column, kind, purpose, rule, measure, label)
         self.found.sites[call.line, call.column, kind] = fact
 
     def read(self, call: Call, measure: Measure, label: str = "", primitive: str = "") -> Read:
+        """A start or an end at a call."""
         return Read(call.line, call.column, self.on.position, measure, label=label, primitive=primitive)
 
     # Calls of the vocabulary.
@@ -329,6 +332,7 @@ class Effects:
         return Val(uses=receiver.uses) if type(call.func) is not Attr else NOTHING
 
     def note_other(self, call: Call) -> None:
+        """Notes a call that has nothing to do with time."""
         self.found.others[id(call)] = call
 
     def _through(self, call: Call) -> Val:

@@ -66,6 +66,7 @@ class Expressions:
         return self.value(expr)
 
     def load(self, expr: Expr, *, using: bool = True) -> Val:
+        """What a name, attribute or element holds."""
         key = self.places.key(expr)
         found = self.state.env.get(key)
         if found is None and type(expr) is Subscript:
@@ -152,8 +153,6 @@ class Expressions:
     def _logical(self, expr: Logical) -> Val:
         left = self.value(expr.left)
         right = self.value(expr.right)
-        if any(read.source == "param" for read in left.plus) and any(read.source == "read" for read in right.plus):
-            self.found.stamped = True
         return join(left, right)
 
     def _conditional(self, expr: Conditional) -> Val:
@@ -247,6 +246,7 @@ class Expressions:
             self.found.event_names.setdefault(event.key, set()).add(terminal(target))
 
     def grow(self, collection: Expr, value: Val) -> None:
+        """Puts a value into a collection."""
         key = self.places.key(collection) + "[*]"
         self.state.env[key] = join(self.state.env.get(key, NOTHING), value)
         self.note(collection, key, value)
@@ -254,7 +254,7 @@ class Expressions:
     def iterate(self, target: Expr, iterable: Expr) -> None:
         """Binds a loop's target to the elements of what it runs over."""
         if type(iterable) is Call and terminal(iterable.func) == "zip" and type(target) is Display:
-            for item, source in zip(target.items, iterable.args):
+            for item, source in zip(target.items, iterable.args, strict=False):
                 self.store(item, self.elements(source))
         elif type(iterable) is Call and terminal(iterable.func) in ("items", "enumerate") and type(target) is Display:
             owner = iterable.func.value if type(iterable.func) is Attr else iterable

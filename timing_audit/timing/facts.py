@@ -119,6 +119,8 @@ class Inferred(NamedTuple):
 
 
 class SiteFact(NamedTuple):
+    """A site, without its file and function."""
+
     line: int
     column: int
     kind: str
@@ -153,6 +155,8 @@ class DeviceMark(NamedTuple):
 
 
 class Exit(NamedTuple):
+    """A `return`, `raise`, `break` or `continue` with a start still open."""
+
     kind: str
     line: int
     start: Read
@@ -187,5 +191,4 @@ class Facts(NamedTuple):
     waits: frozenset[int]
     queries: frozenset[int]
     mixed: tuple[tuple[Read, Read], ...]
-    stamped: bool
     calls: tuple[tuple[int, int, FunctionRef, str], ...]

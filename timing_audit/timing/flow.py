@@ -47,6 +47,7 @@ class Flow:
         return self.found
 
     def block(self, block: Block, branch: str, state: State | None) -> State | None:
+        """Runs a block; None where no path leaves it at its end."""
         above = self.on.position
         for index, stmt in enumerate(block):
             if state is None:
@@ -57,6 +58,7 @@ class Flow:
         return state
 
     def statement(self, stmt: Stmt, state: State) -> State | None:
+        """Runs one statement."""
         handler = HANDLERS.get(type(stmt))
         self.on.state, self.on.line = state, stmt.line
         return handler(self, stmt, state) if handler is not None else state
@@ -70,7 +72,7 @@ class Flow:
         for target in stmt.targets:
             if type(target) is Display and type(stmt.value) is Display and len(target.items) == len(stmt.value.items):
                 values = [self.on.copied(item) for item in stmt.value.items]
-                for item, value in zip(target.items, values):
+                for item, value in zip(target.items, values, strict=False):
                     self.on.store(item, value)
             else:
                 self._bind(target, stmt.value)
@@ -123,7 +125,10 @@ class Flow:
             for start in sorted(current.minus, key=str):
                 self.on.pair(start, end)
             if not current.minus and self.places.outlives(target):
-                effect = Effect(self.places.canonical(target), end.measure, True, "", end.line, self.on.position, primitive=end.primitive)
+                place = self.places.canonical(target)
+                effect = Effect(
+                    place, end.measure, True, "", end.line, self.on.position, primitive=end.primitive
+                )
                 self.found.closes.setdefault((key, end.line, ""), effect)
         self.on.state.set(key, NOTHING)
 
@@ -266,7 +271,10 @@ class Flow:
                 Call(context, (), (), line, column, line), use.kind, Purpose.TIMING, use.measure.rule, use.measure,
                 use.label,
             )  # fmt: skip
-        start = Read(line, column, self.on.position, use.measure, label=use.label, primitive=use.primitive, constant=use.constant)
+        start = Read(
+            line, column, self.on.position, use.measure, label=use.label, primitive=use.primitive,
+            constant=use.constant,
+        )  # fmt: skip
         self.found.time(
             Timed("span", start, stmt.end_line, 0, self.on.position, use.measure, use.label, later, use.synced)
         )
@@ -298,7 +306,7 @@ def _items(expr: Expr) -> list[tuple[str, Expr | None]]:
     if type(expr) is Display:
         return [(str(place), item) for place, item in enumerate(expr.items)]
     if type(expr) is Mapping:
-        return [(text(key), value) for key, value in zip(expr.keys, expr.values) if key is not None]
+        return [(text(key), value) for key, value in zip(expr.keys, expr.values, strict=False) if key is not None]
     return [("*", None)]
 
 

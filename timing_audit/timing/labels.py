@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from timing_audit.model.pack import CallRule, SetterRule
 from timing_audit.model.syntax import Attr, Call, Const, FString, Mapping, Name
-from timing_audit.timing.names import CallRule, SetterRule
 from timing_audit.timing.substitute import GLOBAL
 from timing_audit.timing.walk import root_name, terminal, text
 
@@ -11,6 +11,7 @@ UNNAMED = frozenset(("color", "domain", "category"))
 
 
 def setter_name(call: Call, rule: SetterRule) -> str:
+    """The setter that a call names, by itself or by a string."""
     if rule.name_position is None:
         return terminal(call.func)
     named = call.args[rule.name_position] if rule.name_position < len(call.args) else None

@@ -29,7 +29,10 @@ class Needles:
         calls = (name for rule in vocabulary.call_rules if rule.kind in KINDS for name in rule.calls)
         self.names: set[str] = {name.rpartition(".")[2].replace("()", "") for name in calls}
         self.clocks = frozenset(
-            name.rpartition(".")[2] for rule in vocabulary.call_rules if rule.kind == "clock-read" for name in rule.calls
+            name.rpartition(".")[2]
+            for rule in vocabulary.call_rules
+            if rule.kind == "clock-read"
+            for name in rule.calls
         )
         self._pattern: re.Pattern[bytes] | None = None
         self._alias: re.Pattern[bytes] | None = None

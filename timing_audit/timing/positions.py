@@ -56,6 +56,7 @@ class Tree:
         return block
 
     def statement(self, position: Position) -> Stmt:
+        """The statement at a position."""
         return self.block(position, len(position) - 1)[position[-1].place]
 
     def ancestors(self, position: Position) -> list[tuple[Stmt, str]]:

@@ -33,6 +33,7 @@ class Purity:
         self._known: dict[Frame, bool] = {}
 
     def forget(self, frame: Frame) -> None:
+        """Drops what was worked out while fewer names were known."""
         self._known.pop(frame, None)
 
     def keeps_time_only(self, frame: Frame, facts: Facts, depth: int = 0) -> bool:

@@ -96,6 +96,7 @@ class Starts:
         return Frame(ref.path, ref, receiver)
 
     def effects(self, frame: Frame, call: Call, value: Value, receiver: Expr | None) -> Summary:
+        """The summary of a call, its places in the caller's words."""
         summary = self.summary(value)
         if summary is EMPTY or not isinstance(value, (FunctionValue, ClassValue)):
             return summary

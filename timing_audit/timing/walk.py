@@ -27,6 +27,7 @@ def nodes(root: tuple[Any, ...]) -> Iterator[Any]:
 
 
 def holds_yield(root: tuple[Any, ...]) -> bool:
+    """Whether a `yield` lies below, nested functions aside."""
     return any(type(node) is Yield for node in nodes(root))
 
 
@@ -71,12 +72,14 @@ def _display(expr: Display) -> str:
 
 
 def _mapping(expr: Mapping) -> str:
-    return "{" + ", ".join(f"{text(key)}: {text(value)}" for key, value in zip(expr.keys, expr.values)) + "}"
+    pairs = zip(expr.keys, expr.values, strict=True)
+    return "{" + ", ".join(f"{text(key)}: {text(value)}" for key, value in pairs) + "}"
 
 
 def _compare(expr: Compare) -> str:
     ops = [op.replace("-", " ") for op in expr.ops]
-    return " ".join([text(expr.items[0]), *(f"{op} {text(item)}" for op, item in zip(ops, expr.items[1:]))])
+    rest = zip(ops, expr.items[1:], strict=False)
+    return " ".join([text(expr.items[0]), *(f"{op} {text(item)}" for op, item in rest)])
 
 
 def _logical(expr: Logical) -> str:

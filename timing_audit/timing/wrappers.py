@@ -36,12 +36,15 @@ class Wrappers:
     # What the parts answer for the run over a body.
 
     def summary(self, value: Value) -> Summary:
+        """What calling the value does to measurements around the call."""
         return self.starts.summary(value)
 
     def effects(self, frame: Frame, call: Call, value: Value, receiver: Expr | None) -> Summary:
+        """The summary of a call, its places in the caller's words."""
         return self.starts.effects(frame, call, value, receiver)
 
     def event_timing(self, frame: Frame, expr: Expr) -> bool | None:
+        """Whether the event kept in an attribute was made to time; None where nothing tells."""
         return self.bodies.event_timing(frame, expr)
 
     def is_timer(self, value: Value) -> bool:
@@ -98,8 +101,8 @@ class Wrappers:
         )
 
     def _partial(self, value: PartialValue) -> Inferred | None:
-        call = self.names.partial_call(value)
-        if call is None or not call.args:
+        call = self.names.expressions.get(value.key)
+        if not isinstance(call, Call) or not call.args:
             return None
         inner_call = call._replace(func=call.args[0], args=call.args[1:])
         for target in sorted(self.names.values(value.frame, call.args[0]), key=str):
@@ -129,9 +132,9 @@ class Wrappers:
                 measures.append(timed.measure._replace(hops=(hop, *end), gates=merged(gates, own)))
         if not measures:
             return None
-        kind = _kind(measures)
         synced = (_sync_outside(facts, around, before=True), _sync_outside(facts, around, before=False))
-        return Inferred(forms, tuple(dict.fromkeys(measures)), kind, _fixed_label([timed.start.constant for timed in around]), synced, function.is_async)
+        label = _fixed_label([timed.start.constant for timed in around])
+        return Inferred(forms, tuple(dict.fromkeys(measures)), _kind(measures), label, synced, function.is_async)
 
     def _primitive(self, timed: Timed) -> str:
         if timed.start.primitive:
@@ -263,6 +266,7 @@ class Wrappers:
     # One use.
 
     def measures(self, frame: Frame, call: Call, value: Value, wrapper: Inferred) -> tuple[Measure, ...]:
+        """The clocks of a wrapper in one call: gates in the caller's words, the impossible ones left out."""
         if not isinstance(value, FunctionValue):
             return wrapper.measures
         function = self.names.function(value.ref)
