@@ -9,7 +9,7 @@ from timing_audit.model.pack import CallRule, SetterRule
 from timing_audit.model.program import (
     ClassValue, External, Frame, FunctionValue, Instance, Leaf, PartialValue, Value,
 )  # fmt: skip
-from timing_audit.model.syntax import Call, Expr
+from timing_audit.model.syntax import Attr, Call, Expr
 from timing_audit.timing.facts import Inferred, Measure, Summary
 from timing_audit.timing.names import Names, Vocabulary
 from timing_audit.timing.needles import Needles
@@ -51,6 +51,7 @@ class Calls:
         self.names = names
         self.vocabulary = vocabulary
         self.needles = needles
+        self.contexts: dict[str, set[Value]] = {}
         self._roles: dict[tuple[Frame, int, int, int], Role | None] = {}
 
     def role(self, frame: Frame, call: Call, *, context: bool = False) -> Role | None:
@@ -61,8 +62,16 @@ class Calls:
         key = (frame, call.line, call.column, call.end_line if name else -call.end_line)
         if (role := self._roles.get(key, self)) is not self:
             return role  # type: ignore[return-value]
-        found = self._roles[key] = self.of_values(self.names.values(frame, call.func))
+        found = self.of_values(self.names.values(frame, call.func))
+        if found is None and context and type(call.func) is Attr:
+            found = self._by_name(name)
+        self._roles[key] = found
         return found
+
+    def _by_name(self, name: str) -> Role | None:
+        """The only method of this name that gives a timing context, for a receiver that nothing tells of."""
+        known = self.contexts.get(name, set())
+        return Role(None, None, next(iter(known)), "") if len(known) == 1 else None
 
     def forget(self, frame: Frame) -> None:
         """Drops the roles that a frame's calls had while fewer names were known."""

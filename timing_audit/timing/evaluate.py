@@ -157,9 +157,14 @@ class Expressions:
 
     def _conditional(self, expr: Conditional) -> Val:
         self.use(self.value(expr.test))
-        body, orelse = self.value(expr.body), self.value(expr.orelse)
+        body, orelse = self._branch(expr.body, expr.orelse), self._branch(expr.orelse, expr.body)
         gated = tuple(_gate(use, expr.test) for use in body.uses if not orelse.uses)
         return join(body._replace(uses=gated or body.uses), orelse)
+
+    def _branch(self, expr: Expr, other: Expr) -> Val:
+        """One side of a conditional; beside a `nullcontext()` it is a context."""
+        beside = type(other) is Call and terminal(other.func) == "nullcontext"
+        return self.on_call(expr, True) if beside and type(expr) is Call else self.value(expr)
 
     def _compare(self, expr: Compare) -> Val:
         """A difference that is only compared measures nothing: it is a deadline."""

@@ -67,7 +67,10 @@ class Wrappers:
         """What the function or class wraps its caller's code in; None where it is no wrapper."""
         if value not in self._wrappers:
             self._wrappers[value] = None
-            self._wrappers[value] = self._infer(value)
+            found = self._wrappers[value] = self._infer(value)
+            if found is not None and CONTEXT in found.forms and isinstance(value, FunctionValue) and value.receiver:
+                name = value.ref.qualname.rpartition(".")[2]
+                self.calls.contexts.setdefault(name, set()).add(value._replace(receiver=None))
         return self._wrappers[value]
 
     def _infer(self, value: Value) -> Inferred | None:
