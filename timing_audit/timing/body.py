@@ -38,7 +38,8 @@ class Body:
 
     def timing(self, decorated: list[Decorated]) -> BodyTiming:
         """Everything about the body; `decorated` are the timers among its decorators."""
-        brackets = [self._bracket(timed) for timed in self.facts.timed] + [self._whole(use) for use in decorated]
+        brackets = [self._bracket(timed) for timed in _one_per_clock(self.facts.timed)]
+        brackets += [self._whole(use) for use in decorated]
         brackets.sort(key=lambda bracket: (bracket.start_line, -bracket.end_line, bracket.clock.value))
         sites = {(site.line, site.column, site.kind): site for site in self._sites(decorated)}
         return BodyTiming(
@@ -230,6 +231,18 @@ class Body:
         return frozenset(
             SELF + load[len(receiver) :] for load in self.facts.loads if receiver and load.startswith(receiver + ".")
         )
+
+
+def _one_per_clock(found: tuple[Timed, ...]) -> list[Timed]:
+    """A wrapper may open several ranges on one clock: the use of it is one bracket."""
+    best: dict[tuple[object, ...], Timed] = {}
+    for timed in found:
+        start, whole = timed.start, timed.how in ("span", "enter", "callable")
+        end = () if whole else (timed.end_line, timed.end_column, timed.measure.family)
+        key = (timed.how, start.line, start.column, timed.measure.clock, *end)
+        if key not in best or len(timed.measure.gates) < len(best[key].measure.gates):
+            best[key] = timed
+    return list(best.values())
 
 
 def _encloses(start: Position, depth: int, end: Position) -> bool:

@@ -8,7 +8,7 @@ from timing_audit.model.program import Frame
 from timing_audit.model.syntax import Block, Call, Decorator, Function
 from timing_audit.model.timing import Clock
 from timing_audit.timing.labels import label_of
-from timing_audit.timing.facts import Measure
+from timing_audit.timing.facts import Measure, one_per_clock
 from timing_audit.timing.walk import holds_yield
 from timing_audit.timing.wrappers import DECORATOR, Wrappers
 
@@ -50,5 +50,5 @@ def _uses(wrappers: Wrappers, outer: Frame, decorator: Decorator, function: Func
     lasts = wrapper.is_async or not function.is_async
     return [
         Decorated(line, column, wrapper.kind, measure, wrapper.label or label, lasts, wrapper.synced)
-        for measure in given
+        for measure in one_per_clock(given)
     ]

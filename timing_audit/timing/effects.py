@@ -12,6 +12,7 @@ from timing_audit.timing.calls import Calls, Inference, Role
 from timing_audit.timing.evaluate import GIVING, TAKING, THROUGH, Expressions
 from timing_audit.timing.facts import (
     NOTHING, DeviceMark, Effect, Event, Inferred, Measure, Read, SiteFact, Timed, Use, Val, join,
+    one_per_clock,
 )  # fmt: skip
 from timing_audit.timing.labels import constant_label, is_timing, label_of, setter_name, stem_of
 from timing_audit.timing.walk import terminal, text
@@ -34,6 +35,8 @@ class Effects:
         receiver = self._receiver(call)
         if receiver.events and (known := self._on_event(call, receiver)) is not None:
             return known
+        if terminal(call.func) in ("__enter__", "__exit__") and receiver.uses:
+            return self._by_hand(call, terminal(call.func), receiver)
         role = self.calls.role(self.on.frame, call, context=context or self._hands_time(call))
         if role is not None and role.rule is not None and role.rule.kind in RULES:
             return RULES[role.rule.kind](self, call, role.rule, role, receiver)
@@ -251,7 +254,7 @@ class Effects:
 
     def _wrapped(self, call: Call, wrapper: Inferred, measures: tuple[Measure, ...]) -> Val:
         label = wrapper.label or label_of(call)
-        for measure in measures[:1]:
+        for measure in one_per_clock(measures)[:1]:
             self.site(call, wrapper.kind, TIMING, "", measure, label)
         if "callable" in wrapper.forms:
             for measure in measures:
@@ -315,8 +318,6 @@ class Effects:
         name = terminal(call.func)
         if name in ENTERING and call.args and type(call.func) is Attr:
             return self._enter_context(call)
-        if name in ("__enter__", "__exit__") and receiver.uses:
-            return self._by_hand(call, name, receiver)
         if type(call.func) is Attr and type(call.func.value) in PLACES:
             if name in GIVING and call.args:
                 value = self.on.value(call.args[-1])

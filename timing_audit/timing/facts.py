@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from timing_audit.model.program import FunctionRef
@@ -18,6 +19,16 @@ class Measure(NamedTuple):
     rule: str
     hops: tuple[str, ...]
     gates: tuple[Expr, ...]
+
+
+def one_per_clock(measures: Iterable[Measure]) -> tuple[Measure, ...]:
+    """Of the measures on one clock, the one with the fewest conditions."""
+    best: dict[Clock, Measure] = {}
+    for measure in measures:
+        known = best.get(measure.clock)
+        if known is None or len(measure.gates) < len(known.gates):
+            best[measure.clock] = measure
+    return tuple(best.values())
 
 
 class Read(NamedTuple):

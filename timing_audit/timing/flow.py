@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 from timing_audit.model.program import ClassValue, Frame
 from timing_audit.model.syntax import (
-    Assign, Attr, Block, Call, Const, Display, Evaluate, Expr, For, Function, If, Jump, Mapping, Match, Name, Nested,
-    Raise, Return, Stmt, Subscript, Try, While, With,
+    Assign, Attr, Block, Call, Comprehension, Const, Display, Evaluate, Expr, For, Function, If, Jump, Mapping, Match,
+    Name, Nested, Raise, Return, Stmt, Subscript, Try, While, With,
 )  # fmt: skip
 from timing_audit.model.timing import Purpose
 from timing_audit.timing.calls import Calls, Inference
@@ -16,7 +17,10 @@ from timing_audit.timing.evaluate import Expressions
 from timing_audit.timing.facts import NOTHING, Effect, Exit, Read, Timed, Use, Val, join
 from timing_audit.timing.positions import Step, Tree
 from timing_audit.timing.state import Found, Places, State, merge
-from timing_audit.timing.walk import text
+from timing_audit.timing.walk import nodes, terminal, text
+
+
+NULL = "nullcontext"
 
 
 class Flow:
@@ -82,16 +86,15 @@ class Flow:
         if type(target) is Display and type(expr) in (Name, Attr, Subscript):
             self._unpack(target, expr)
             return
-        value = self._made(target, expr)
-        held = type(expr) in (Display, Mapping) or type(expr).__name__ == "Comprehension"
-        if not held or type(target) is Display:
-            self.on.store(target, value)
+        if type(target) is Display or not isinstance(expr, (Display, Mapping, Comprehension)):
+            self.on.store(target, self._made(target, expr))
             return
         key = self.places.key(target)
-        self.on.note(target, key, value)
+        values = [(name, self.on.copied(item)) for name, item in _items(expr)]
         self.on.state.set(key, NOTHING)
-        for name, item in _items(expr):
-            self.on.state.env[f"{key}[{name}]"] = self.on.copied(item) if item is not None else value
+        for name, value in values:
+            self.on.note(target, key, value)
+            self.on.state.env[f"{key}[{name}]"] = value
 
     def _unpack(self, target: Display, expr: Expr) -> None:
         key = self.places.key(expr)
@@ -138,13 +141,24 @@ class Flow:
 
     def _return(self, stmt: Return, state: State) -> None:
         if stmt.value is not None:
-            value = self.on.value(stmt.value)
+            value = self._given_back(stmt.value)
             self.on.use(value)
             if type(stmt.value) in (Name, Attr) and not value.uses:
                 value = self.effects.context(stmt.value) if type(stmt.value) is Attr else value
             self.found.returned += [use for use in value.uses if use not in self.found.returned]
             self.found.returned_exprs[stmt.line] = stmt.value
         self._exits.append(("return", stmt.line, state, len(self._breaks)))
+
+    def _given_back(self, expr: Expr) -> Val:
+        """Beside a `return nullcontext()`, a returned call gives a context."""
+        if type(expr) is Call and terminal(expr.func) != NULL and self._may_give_null:
+            return self.effects.context(expr)
+        return self.on.value(expr)
+
+    @cached_property
+    def _may_give_null(self) -> bool:
+        returned = (node.value for node in nodes(self.tree.root) if type(node) is Return)
+        return any(type(value) is Call and terminal(value.func) == NULL for value in returned)
 
     def _raise(self, stmt: Raise, state: State) -> None:
         if stmt.value is not None:
@@ -302,12 +316,13 @@ class Flow:
         return state
 
 
-def _items(expr: Expr) -> list[tuple[str, Expr | None]]:
-    if type(expr) is Display:
+def _items(expr: Display | Mapping | Comprehension) -> list[tuple[str, Expr]]:
+    """What a collection holds, each with the key that picks it; `*` for any."""
+    if isinstance(expr, Display):
         return [(str(place), item) for place, item in enumerate(expr.items)]
-    if type(expr) is Mapping:
+    if isinstance(expr, Mapping):
         return [(text(key), value) for key, value in zip(expr.keys, expr.values, strict=False) if key is not None]
-    return [("*", None)]
+    return [("*", expr)]
 
 
 HANDLERS: dict[type, Callable[..., State | None]] = {

@@ -279,7 +279,7 @@ class Wrappers:
             gates = self.gates.all_of(frame, [substitute(gate, given) for gate in measure.gates])
             if NEVER not in gates:
                 found.append(measure._replace(gates=gates))
-        return _one_per_clock(found)
+        return tuple(found)
 
 
 def covered(flow: Flow, timed: Timed) -> list[Stmt]:
@@ -302,16 +302,6 @@ def _may_be_function(param: Param) -> bool:
 
 def _kind(measures: list[Measure]) -> str:
     return "device_timer" if any(measure.clock is Clock.DEVICE for measure in measures) else "wrapper_use"
-
-
-def _one_per_clock(measures: list[Measure]) -> tuple[Measure, ...]:
-    """Of the measures on one clock, the one with the fewest conditions."""
-    best: dict[Clock, Measure] = {}
-    for measure in measures:
-        known = best.get(measure.clock)
-        if known is None or len(measure.gates) < len(known.gates):
-            best[measure.clock] = measure
-    return tuple(best.values())
 
 
 def _fixed_label(labels: list[str]) -> str:

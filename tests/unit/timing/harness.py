@@ -61,6 +61,9 @@ class Audit:
         receiver = ClassRef(path, function.owner) if function.in_class else None
         return FunctionValue(ref, receiver, None)
 
+    def module_frame(self, path: str) -> Frame:
+        return Frame(path, None, None)
+
     def body(self, qualname: str, path: str = "m.py") -> BodyTiming:
         return self.timing.body(self.functions[path, qualname])
 
