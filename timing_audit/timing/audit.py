@@ -39,16 +39,14 @@ class Timing:
 
         Only bodies that mention a known name are looked at; wrappers found make more names known.
         """
-        sources = list(sources)
-        while sum(self.needles.learn_aliases(source) for source in sources):
-            pass
-        definitions = list(definitions)
-        self.needles.add({definition.name for definition in definitions if self._is_setter(definition.value)})
-        ready = [definition for definition in definitions if self.needles.may_time(definition.segment)]
+        sources, definitions = list(sources), list(definitions)
+        setters = self.needles.add({found.name for found in definitions if self._is_setter(found.value)})
+        self.needles.learn_aliases(sources, self.needles.names | setters)
+        ready = [definition for definition in definitions if self.needles.may_wrap(definition.segment)]
         while ready:
             found = {definition.name for definition in ready if self.wrappers.is_timer(definition.value)}
-            fresh = {name for name in found - self.needles.names if not name.startswith("__")}
-            self.needles.add(fresh)
+            fresh = self.needles.add({name for name in found if not name.startswith("__")})
+            fresh |= self.needles.learn_aliases(sources, fresh)
             ready = [definition for definition in definitions if mentions(definition.segment, fresh)]
             self.wrappers.forget([definition.value for definition in ready])
 

@@ -9,7 +9,7 @@ from timing_audit.model.pack import CallRule, SetterRule
 from timing_audit.model.program import (
     ClassValue, External, Frame, FunctionValue, Instance, Leaf, PartialValue, Value,
 )  # fmt: skip
-from timing_audit.model.syntax import Attr, Call, Expr
+from timing_audit.model.syntax import Attr, Call, Expr, Subscript
 from timing_audit.timing.facts import Inferred, Measure, Summary
 from timing_audit.timing.names import Names, Vocabulary
 from timing_audit.timing.needles import Needles
@@ -54,12 +54,12 @@ class Calls:
         self.contexts: dict[str, set[Value]] = {}
         self._roles: dict[tuple[Frame, int, int, int], Role | None] = {}
 
-    def role(self, frame: Frame, call: Call, *, context: bool = False) -> Role | None:
-        """The role of a call; `context` for one that is entered or decorates, which is always resolved."""
-        name = terminal(call.func)
-        if not context and name and name not in self.needles.names:
+    def role(self, frame: Frame, call: Call, *, context: bool = False, hands_time: bool = False) -> Role | None:
+        """The role of a call; `context` for one that is entered, `hands_time` for one that is given a clock's time."""
+        name = terminal(call.func) or _made_by(call.func)
+        if name not in self.needles.names and not hands_time:
             return None
-        key = (frame, call.line, call.column, call.end_line if name else -call.end_line)
+        key = (frame, call.line, call.column, call.end_line if terminal(call.func) else -call.end_line)
         if (role := self._roles.get(key, self)) is not self:
             return role  # type: ignore[return-value]
         found = self.of_values(self.names.values(frame, call.func))
@@ -101,6 +101,10 @@ class Calls:
                 return rule
         return None
 
+    def may_be_kept(self, expr: Expr) -> bool:
+        """Whether a name or attribute may hold a context, by its name."""
+        return terminal(expr) in self.needles.names
+
     def of_object(self, frame: Frame, expr: Expr) -> Role | None:
         """The role of the call that made an object kept in a name or attribute."""
         for value in sorted(self.names.values(frame, expr), key=str):
@@ -128,3 +132,10 @@ class Calls:
             )
             for kind in kinds
         }
+
+
+def _made_by(func: Expr) -> str:
+    """The name of what makes a callee: of `make("x")(f)`, `make`."""
+    if isinstance(func, Call):
+        return terminal(func.func)
+    return terminal(func.value) if isinstance(func, Subscript) else ""

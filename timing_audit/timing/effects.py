@@ -37,7 +37,7 @@ class Effects:
             return known
         if terminal(call.func) in ("__enter__", "__exit__") and receiver.uses:
             return self._by_hand(call, terminal(call.func), receiver)
-        role = self.calls.role(self.on.frame, call, context=context or self._hands_time(call))
+        role = self.calls.role(self.on.frame, call, context=context, hands_time=self._hands_time(call))
         if role is not None and role.rule is not None and role.rule.kind in RULES:
             return RULES[role.rule.kind](self, call, role.rule, role, receiver)
         if role is not None and role.setter is not None:
@@ -119,14 +119,16 @@ class Effects:
 
     def _push(self, key: str, read: Read) -> None:
         state = self.on.state
-        self.found.pushed.add(key)
+        if not key.startswith(SETTER):
+            self.found.pushed.add(key)
         state.stacks[key] = (*state.stacks.get(key, ()), read)
         state.open |= {read}
         self.found.bound[read] = f"range {key}"
 
     def _pop(self, key: str, call: Call) -> None:
         stack = self.on.state.stacks.get(key, ())
-        self.found.popped.add(key)
+        if not key.startswith(SETTER):
+            self.found.popped.add(key)
         if stack:
             self.on.state.stacks[key] = stack[:-1]
             self._ended(stack[-1], call, "stack")
@@ -233,9 +235,9 @@ class Effects:
         name = setter_name(call, rule)
         if (stem := stem_of(name, rule.start)) is not None:
             read = self.read(call, Measure(rule.clock or Clock.TRACE, "", rule.id, (), ()), stem)
-            self._push(f"{rule.id} {stem}", read)
+            self._push(f"{SETTER}{rule.id} {stem}", read)
         elif (stem := stem_of(name, rule.end)) is not None:
-            self._pop(f"{rule.id} {stem}", call)
+            self._pop(f"{SETTER}{rule.id} {stem}", call)
         return NOTHING
 
     def _defined(self, call: Call, role: Role) -> Val:
@@ -359,7 +361,7 @@ class Effects:
 
     def _kept(self, expr: Expr) -> Val:
         """A context that some other body made and kept."""
-        role = self.calls.of_object(self.on.frame, expr)
+        role = self.calls.of_object(self.on.frame, expr) if self.calls.may_be_kept(expr) else None
         if role is None:
             return NOTHING
         line, column = self.on.line, 0
@@ -389,6 +391,7 @@ class Effects:
 
 
 PLACES = (Name, Attr, Subscript)
+SETTER = "setter "
 ENTERING = frozenset(("enter_context", "enter_async_context"))
 EVENTS: dict[str, Callable[[Effects, Call, Val], Val]] = {
     "event-record": Effects._record,
