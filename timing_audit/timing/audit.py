@@ -26,6 +26,17 @@ class Definition(NamedTuple):
     segment: bytes
 
 
+# Longer functions do work of their own: none of the engine's helpers comes near.
+LONGEST_HELPER = 8000
+
+
+def _may_be_helper(definition: Definition) -> bool:
+    """Whether a definition has the looks of a timing helper: a short function, or a class to be entered or stopped."""
+    if isinstance(definition.value, ClassValue):
+        return b"enter__" in definition.segment or len(definition.segment) < LONGEST_HELPER
+    return len(definition.segment) < LONGEST_HELPER
+
+
 class Timing:
     """Sites, brackets and wrappers of a target. First `learn`, then ask about bodies."""
 
@@ -42,6 +53,7 @@ class Timing:
         sources, definitions = list(sources), list(definitions)
         setters = self.needles.add({found.name for found in definitions if self._is_setter(found.value)})
         self.needles.learn_aliases(sources, self.needles.names | setters)
+        definitions = [definition for definition in definitions if _may_be_helper(definition)]
         ready = [definition for definition in definitions if self.needles.may_wrap(definition.segment)]
         while ready:
             found = {definition.name for definition in ready if self.wrappers.is_timer(definition.value)}
