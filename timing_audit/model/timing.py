@@ -17,6 +17,8 @@ class Clock(str, Enum):
 
 
 class Purpose(str, Enum):
+    """What a site is for."""
+
     TIMING = "timing"
     ORDERING = "ordering"
     SYNC = "sync"
@@ -75,7 +77,7 @@ class Bracket(NamedTuple):
 
 
 class Unpaired(NamedTuple):
-    """A start without an end (`kind` = `start`), an end without a start (`end`), or an exit that skips the end (`exit`)."""
+    """A start without an end (`kind` = `start`), an end without a start (`end`), or an exit that skips it (`exit`)."""
 
     file: str
     line: int

@@ -14,6 +14,9 @@ from timing_audit.timing.state import Found
 from timing_audit.timing.substitute import GLOBAL
 
 
+RANGE = "range "
+
+
 class Roles:
     """Which kept events are starts and which are ends, by the names they go under where they are read."""
 
@@ -22,6 +25,7 @@ class Roles:
         self.ends = ends
 
     def of(self, names: set[str]) -> str:
+        """What the names of an event say it is: `start`, `end` or nothing."""
         if names & self.starts and not names & self.ends:
             return "start"
         return "end" if names & self.ends and not names & self.starts else ""
@@ -39,7 +43,9 @@ def run(
         timed=tuple(found.timed[key] for key in sorted(found.timed)),
         exits=_exits(found),
         lonely=_lonely(found, flow),
-        ends=tuple(found.lonely_ends[key] for key in sorted(found.lonely_ends)),
+        ends=tuple(
+            found.lonely_ends[key] for key in sorted(found.lonely_ends) if found.lonely_ends[key].label in found.pushed
+        ),
         summary=Summary(_effects(found.opens), _effects(found.closes), marks),
         loads=frozenset(found.loads),
         returned=tuple(found.returned),
@@ -49,7 +55,6 @@ def run(
         waits=frozenset(found.waits),
         queries=frozenset(found.queries),
         mixed=tuple(found.mixed[key] for key in sorted(found.mixed)),
-        stamped=found.stamped,
         calls=tuple(found.calls[key] for key in sorted(found.calls)),
     )
     return facts, flow
@@ -102,7 +107,7 @@ def _exits(found: Found) -> tuple[Exit, ...]:
 
 def _lonely(found: Found, flow: Flow) -> tuple[Read, ...]:
     """Starts that are bound to a name or opened by a call, and that nothing ever uses."""
-    kept = {(_root(key), read) for read, key in found.bound.items()}
+    kept = {(_root(key), read) for read, key in found.bound.items() if _ends_here(key, found)}
     done = {(read.line, read.column) for read in found.paired} | {
         (read.line, read.column) for read in found.used if read.source == "read" and not read.measure.hops
     }
@@ -121,6 +126,11 @@ def _lonely(found: Found, flow: Flow) -> tuple[Read, ...]:
     )
 
 
+def _ends_here(key: str, found: Found) -> bool:
+    """Ranges may be opened and closed in different functions: only where one body does both is it an error."""
+    return not key.startswith(RANGE) or key[len(RANGE) :] in found.popped
+
+
 def _root(key: str) -> str:
     """The name that a place starts with; that of a global keeps its file."""
     path, mark, name = key.rpartition(GLOBAL)
@@ -130,5 +140,7 @@ def _root(key: str) -> str:
 def _for_the_class(root: str, read: Read, flow: Flow) -> bool:
     """What is kept in an attribute, a parameter or a module's name is judged where all its users are known."""
     if read.measure.hops:
-        return root in flow.places.params
+        pairs = {timed.measure.hops[:1] for timed in flow.found.timed.values() if timed.how == "call"}
+        known = (read.line, read.column) in flow.found.accumulating or read.measure.hops[:1] in pairs
+        return root in flow.places.params or not known
     return root in flow.places.params or GLOBAL in root

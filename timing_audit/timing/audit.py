@@ -14,7 +14,8 @@ from timing_audit.timing.decorators import decorated
 from timing_audit.timing.gates import gate_text
 from timing_audit.timing.names import Names, Vocabulary
 from timing_audit.timing.needles import Needles, mentions
-from timing_audit.timing.wrappers import NO_ROLES, Wrappers
+from timing_audit.timing.bodies import NO_ROLES
+from timing_audit.timing.wrappers import Wrappers
 
 
 class Definition(NamedTuple):
@@ -23,6 +24,17 @@ class Definition(NamedTuple):
     value: FunctionValue | ClassValue
     name: str
     segment: bytes
+
+
+# Longer functions do work of their own: none of the engine's helpers comes near.
+LONGEST_HELPER = 8000
+
+
+def _may_be_helper(definition: Definition) -> bool:
+    """Whether a definition has the looks of a timing helper: a short function, or a class to be entered or stopped."""
+    if isinstance(definition.value, ClassValue):
+        return b"enter__" in definition.segment or len(definition.segment) < LONGEST_HELPER
+    return len(definition.segment) < LONGEST_HELPER
 
 
 class Timing:
@@ -38,16 +50,15 @@ class Timing:
 
         Only bodies that mention a known name are looked at; wrappers found make more names known.
         """
-        sources = list(sources)
-        while any([self.needles.learn_aliases(source) for source in sources]):
-            pass
-        definitions = list(definitions)
-        self.needles.add({definition.name for definition in definitions if self._is_setter(definition.value)})
-        ready = [definition for definition in definitions if self.needles.may_time(definition.segment)]
+        sources, definitions = list(sources), list(definitions)
+        setters = self.needles.add({found.name for found in definitions if self._is_setter(found.value)})
+        self.needles.learn_aliases(sources, self.needles.names | setters)
+        definitions = [definition for definition in definitions if _may_be_helper(definition)]
+        ready = [definition for definition in definitions if self.needles.may_wrap(definition.segment)]
         while ready:
             found = {definition.name for definition in ready if self.wrappers.is_timer(definition.value)}
-            fresh = {name for name in found - self.needles.names if not name.startswith("__")}
-            self.needles.add(fresh)
+            fresh = self.needles.add({name for name in found if not name.startswith("__")})
+            fresh |= self.needles.learn_aliases(sources, fresh)
             ready = [definition for definition in definitions if mentions(definition.segment, fresh)]
             self.wrappers.forget([definition.value for definition in ready])
 
@@ -66,7 +77,7 @@ class Timing:
         if frame.function is None:
             facts, flow = run(frame, None, block or (), self.wrappers.calls, self.wrappers, NO_ROLES)
             return Body(frame, None, facts, flow, self.wrappers).timing([])
-        ran = self.wrappers.ran(frame)
+        ran = self.wrappers.bodies.ran(frame)
         function = self.names.function(frame.function)
         around = outer or Frame(frame.path, None, None)
         uses = decorated(self.wrappers, around, function, self.names.body(frame.function))
@@ -77,7 +88,10 @@ class Timing:
         inferred = self.wrappers.wrapper(value)
         if inferred is None or not isinstance(value, (FunctionValue, ClassValue)):
             return ()
-        line = self.names.function(value.ref).line if isinstance(value, FunctionValue) else self.names.class_(value.ref).line
+        if isinstance(value, FunctionValue):
+            line = self.names.function(value.ref).line
+        else:
+            line = self.names.class_(value.ref).line
         return tuple(
             Wrapper(
                 value.ref.path, line, value.ref.qualname, inferred.forms, measure.clock, measure.family, inferred.kind,

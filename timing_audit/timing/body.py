@@ -38,7 +38,8 @@ class Body:
 
     def timing(self, decorated: list[Decorated]) -> BodyTiming:
         """Everything about the body; `decorated` are the timers among its decorators."""
-        brackets = [self._bracket(timed) for timed in self.facts.timed] + [self._whole(use) for use in decorated]
+        brackets = [self._bracket(timed) for timed in _one_per_clock(self.facts.timed)]
+        brackets += [self._whole(use) for use in decorated]
         brackets.sort(key=lambda bracket: (bracket.start_line, -bracket.end_line, bracket.clock.value))
         sites = {(site.line, site.column, site.kind): site for site in self._sites(decorated)}
         return BodyTiming(
@@ -75,10 +76,10 @@ class Body:
         ends = {(timed.start.line, timed.start.column) for timed in self.facts.timed if timed.how == "call"}
         ends |= {(timed.end_line, timed.end_column) for timed in self.facts.timed if timed.how == "call"}
         lonely = {(read.line, read.column) for read in self.facts.lonely}
-        return (line, column) in ends | lonely or self.wrappers.has_partner(ref)
+        return (line, column) in ends | lonely or self.wrappers.starts.has_partner(ref)
 
     def _pair_site(self, line: int, column: int, ref: FunctionRef, label: str) -> Site:
-        measure = self.wrappers.primary(ref)
+        measure = self.wrappers.starts.primary(ref)
         kind = "device_timer" if measure is not None and measure.clock is Clock.DEVICE else "wrapper_use"
         hops = measure.hops if measure is not None else ()
         gate = gate_text(measure.gates) if measure is not None else ""
@@ -123,7 +124,7 @@ class Body:
         position = timed.start.position
         if timed.how not in CLOSING or not position:
             return False
-        block, index = self.flow.tree.block(position, len(position) - 1), position[-1].index
+        block, index = self.flow.tree.block(position, len(position) - 1), position[-1].place
         return index > 0 and self._is_sync(block[index - 1])
 
     def _ready(self, timed: Timed) -> bool:
@@ -230,6 +231,18 @@ class Body:
         return frozenset(
             SELF + load[len(receiver) :] for load in self.facts.loads if receiver and load.startswith(receiver + ".")
         )
+
+
+def _one_per_clock(found: tuple[Timed, ...]) -> list[Timed]:
+    """A wrapper may open several ranges on one clock: the use of it is one bracket."""
+    best: dict[tuple[object, ...], Timed] = {}
+    for timed in found:
+        start, whole = timed.start, timed.how in ("span", "enter", "callable")
+        end = () if whole else (timed.end_line, timed.end_column, timed.measure.family)
+        key = (timed.how, start.line, start.column, timed.measure.clock, *end)
+        if key not in best or len(timed.measure.gates) < len(best[key].measure.gates):
+            best[key] = timed
+    return list(best.values())
 
 
 def _encloses(start: Position, depth: int, end: Position) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
+from timing_audit.model.pack import CallRule, SetterRule
 from timing_audit.model.program import (
     ClassValue, External, Frame, FunctionValue, Instance, Leaf, PartialValue, Value,
 )  # fmt: skip
-from timing_audit.model.syntax import Call, Expr
+from timing_audit.model.syntax import Attr, Call, Expr, Subscript
 from timing_audit.timing.facts import Inferred, Measure, Summary
-from timing_audit.timing.names import CallRule, Names, SetterRule, Vocabulary
+from timing_audit.timing.names import Names, Vocabulary
 from timing_audit.timing.needles import Needles
 from timing_audit.timing.walk import terminal
 
@@ -27,12 +28,14 @@ class Role(NamedTuple):
 class Inference(Protocol):
     """What `Wrappers` answers about functions and classes of the target."""
 
-    def wrapper(self, value: Value) -> Inferred | None: ...
+    def wrapper(self, value: Value) -> Inferred | None:
+        """What the value wraps its caller's code in."""
 
     def measures(self, frame: Frame, call: Call, value: Value, wrapper: Inferred) -> tuple[Measure, ...]:
         """The clocks of a wrapper in this call, its gates in the caller's words, the impossible ones left out."""
 
-    def summary(self, value: Value) -> Summary: ...
+    def summary(self, value: Value) -> Summary:
+        """What calling the value does to measurements around the call."""
 
     def effects(self, frame: Frame, call: Call, value: Value, receiver: Expr | None) -> Summary:
         """The summary with its places in the caller's words."""
@@ -48,18 +51,27 @@ class Calls:
         self.names = names
         self.vocabulary = vocabulary
         self.needles = needles
+        self.contexts: dict[str, set[Value]] = {}
         self._roles: dict[tuple[Frame, int, int, int], Role | None] = {}
 
-    def role(self, frame: Frame, call: Call, *, context: bool = False) -> Role | None:
-        """The role of a call; `context` for one that is entered or decorates, which is always resolved."""
-        name = terminal(call.func)
-        if not context and name and name not in self.needles.names:
+    def role(self, frame: Frame, call: Call, *, context: bool = False, hands_time: bool = False) -> Role | None:
+        """The role of a call; `context` for one that is entered, `hands_time` for one that is given a clock's time."""
+        name = terminal(call.func) or _made_by(call.func)
+        if name not in self.needles.names and not hands_time:
             return None
-        key = (frame, call.line, call.column, call.end_line if name else -call.end_line)
+        key = (frame, call.line, call.column, call.end_line if terminal(call.func) else -call.end_line)
         if (role := self._roles.get(key, self)) is not self:
             return role  # type: ignore[return-value]
-        found = self._roles[key] = self.of_values(self.names.values(frame, call.func))
+        found = self.of_values(self.names.values(frame, call.func))
+        if found is None and context and type(call.func) is Attr:
+            found = self._by_name(name)
+        self._roles[key] = found
         return found
+
+    def _by_name(self, name: str) -> Role | None:
+        """The only method of this name that gives a timing context, for a receiver that nothing tells of."""
+        known = self.contexts.get(name, set())
+        return Role(None, None, next(iter(known)), "") if len(known) == 1 else None
 
     def forget(self, frame: Frame) -> None:
         """Drops the roles that a frame's calls had while fewer names were known."""
@@ -83,10 +95,15 @@ class Calls:
         return None
 
     def setter(self, value: FunctionValue) -> SetterRule | None:
+        """The setter rule that names the function."""
         for rule in self.vocabulary.setter_rules:
             if rule.matches(value.ref.path, value.ref.qualname):
                 return rule
         return None
+
+    def may_be_kept(self, expr: Expr) -> bool:
+        """Whether a name or attribute may hold a context, by its name."""
+        return terminal(expr) in self.needles.names
 
     def of_object(self, frame: Frame, expr: Expr) -> Role | None:
         """The role of the call that made an object kept in a name or attribute."""
@@ -115,3 +132,10 @@ class Calls:
             )
             for kind in kinds
         }
+
+
+def _made_by(func: Expr) -> str:
+    """The name of what makes a callee: of `make("x")(f)`, `make`."""
+    if isinstance(func, Call):
+        return terminal(func.func)
+    return terminal(func.value) if isinstance(func, Subscript) else ""

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from timing_audit.model.program import Frame
 from timing_audit.model.syntax import Block, Call, Decorator, Function
 from timing_audit.model.timing import Clock
-from timing_audit.timing.effects import label_of
-from timing_audit.timing.facts import Measure
-from timing_audit.timing.walk import holds_yield
+from timing_audit.timing.labels import label_of
+from timing_audit.timing.facts import Measure, one_per_clock
+from timing_audit.timing.walk import holds_yield, terminal
 from timing_audit.timing.wrappers import DECORATOR, Wrappers
 
 
@@ -37,6 +37,8 @@ def decorated(wrappers: Wrappers, outer: Frame, function: Function, body: Block)
 def _uses(wrappers: Wrappers, outer: Frame, decorator: Decorator, function: Function) -> list[Decorated]:
     expr = decorator.value
     call = expr if type(expr) is Call else None
+    if terminal(call.func if call is not None else expr) not in wrappers.calls.needles.names:
+        return []
     line, column = (call.line, call.column) if call is not None else (decorator.line, 1)
     label = label_of(call) if call is not None else ""
     role = wrappers.calls.of_values(wrappers.names.values(outer, call.func if call is not None else expr))
@@ -50,5 +52,5 @@ def _uses(wrappers: Wrappers, outer: Frame, decorator: Decorator, function: Func
     lasts = wrapper.is_async or not function.is_async
     return [
         Decorated(line, column, wrapper.kind, measure, wrapper.label or label, lasts, wrapper.synced)
-        for measure in given
+        for measure in one_per_clock(given)
     ]

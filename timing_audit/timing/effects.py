@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from timing_audit.model.pack import CallRule, SetterRule
 from timing_audit.model.program import ClassValue, FunctionValue
-from timing_audit.model.syntax import Attr, Call, Const, Expr, FString, Mapping, Name, Subscript
+from timing_audit.model.syntax import Attr, Call, Expr, Name, Subscript
 from timing_audit.model.timing import Clock, Purpose
 from timing_audit.timing.calls import Calls, Inference, Role
 from timing_audit.timing.evaluate import GIVING, TAKING, THROUGH, Expressions
 from timing_audit.timing.facts import (
     NOTHING, DeviceMark, Effect, Event, Inferred, Measure, Read, SiteFact, Timed, Use, Val, join,
+    one_per_clock,
 )  # fmt: skip
-from timing_audit.timing.names import CallRule, SetterRule
-from timing_audit.timing.substitute import GLOBAL
-from timing_audit.timing.walk import root_name, terminal, text
+from timing_audit.timing.labels import constant_label, is_timing, label_of, setter_name, stem_of
+from timing_audit.timing.walk import terminal, text
 
 TIMING, ORDERING, SYNC = Purpose.TIMING, Purpose.ORDERING, Purpose.SYNC
 
@@ -30,10 +31,13 @@ class Effects:
         self.enter: Callable[[Expr, Use], None] = lambda stack, use: None
 
     def call(self, call: Call, context: bool) -> Val:
+        """What a call gives; `context` for one that is entered."""
         receiver = self._receiver(call)
         if receiver.events and (known := self._on_event(call, receiver)) is not None:
             return known
-        role = self.calls.role(self.on.frame, call, context=context or self._hands_time(call))
+        if terminal(call.func) in ("__enter__", "__exit__") and receiver.uses:
+            return self._by_hand(call, terminal(call.func), receiver)
+        role = self.calls.role(self.on.frame, call, context=context, hands_time=self._hands_time(call))
         if role is not None and role.rule is not None and role.rule.kind in RULES:
             return RULES[role.rule.kind](self, call, role.rule, role, receiver)
         if role is not None and role.setter is not None:
@@ -61,11 +65,13 @@ class Effects:
 
     def site(
         self, call: Call, kind: str, purpose: Purpose, rule: str, measure: Measure | None = None, label: str = ""
-    ) -> None:  # fmt: skip
+    ) -> None:
+        """Notes a site at a call."""
         fact = SiteFact(call.line, call.column, kind, purpose, rule, measure, label)
         self.found.sites[call.line, call.column, kind] = fact
 
     def read(self, call: Call, measure: Measure, label: str = "", primitive: str = "") -> Read:
+        """A start or an end at a call."""
         return Read(call.line, call.column, self.on.position, measure, label=label, primitive=primitive)
 
     # Calls of the vocabulary.
@@ -81,7 +87,10 @@ class Effects:
         label = label_of(call)
         self.site(call, rule.site, TIMING, rule.id, None, label)
         measure = Measure(rule.clock or Clock.TRACE, "", rule.id, (), ())
-        use = Use(call.line, call.column, measure, label, rule.site, self.on.position, primitive=role.canonical)
+        use = Use(
+            call.line, call.column, measure, label, rule.site, self.on.position, primitive=role.canonical,
+            constant=constant_label(call),
+        )  # fmt: skip
         return Val(uses=(use,))
 
     def _open(self, call: Call, rule: CallRule, role: Role, receiver: Val) -> Val:
@@ -110,18 +119,22 @@ class Effects:
 
     def _push(self, key: str, read: Read) -> None:
         state = self.on.state
+        if not key.startswith(SETTER):
+            self.found.pushed.add(key)
         state.stacks[key] = (*state.stacks.get(key, ()), read)
         state.open |= {read}
         self.found.bound[read] = f"range {key}"
 
     def _pop(self, key: str, call: Call) -> None:
         stack = self.on.state.stacks.get(key, ())
+        if not key.startswith(SETTER):
+            self.found.popped.add(key)
         if stack:
             self.on.state.stacks[key] = stack[:-1]
             self._ended(stack[-1], call, "stack")
         else:
             measure = Measure(Clock.TRACE, "", "", (), ())
-            self.found.lonely_ends[call.line, call.column] = self.read(call, measure)
+            self.found.lonely_ends[call.line, call.column] = self.read(call, measure, key)
 
     def _ended(self, start: Read, call: Call, how: str) -> None:
         self.on.state.open -= {start}
@@ -219,33 +232,31 @@ class Effects:
         """A setter stamps a time; one named as a start is closed by the end of the same name."""
         self._arguments(call)
         self.site(call, rule.site, TIMING, rule.id, None, label_of(call))
-        name = _setter_name(call, rule)
-        if (stem := _stem(name, rule.start)) is not None:
+        name = setter_name(call, rule)
+        if (stem := stem_of(name, rule.start)) is not None:
             read = self.read(call, Measure(rule.clock or Clock.TRACE, "", rule.id, (), ()), stem)
-            self._push(f"{rule.id} {stem}", read)
-        elif (stem := _stem(name, rule.end)) is not None:
-            self._pop(f"{rule.id} {stem}", call)
-            self.found.lonely_ends.pop((call.line, call.column), None)
+            self._push(f"{SETTER}{rule.id} {stem}", read)
+        elif (stem := stem_of(name, rule.end)) is not None:
+            self._pop(f"{SETTER}{rule.id} {stem}", call)
         return NOTHING
 
     def _defined(self, call: Call, role: Role) -> Val:
         value = role.value
         assert value is not None
-        values = self._arguments(call)
+        self._arguments(call)
         wrapper = self.inference.wrapper(value)
         if wrapper is not None:
             found = self._wrapped(call, wrapper, self.inference.measures(self.on.frame, call, value, wrapper))
             if "callable" in wrapper.forms or found.uses:
                 return found
         receiver = call.func.value if type(call.func) is Attr else None
-        if isinstance(value, FunctionValue):
-            self.apply(call, value, receiver, values)
-        self.note_other(call)
+        if not isinstance(value, FunctionValue) or not self.apply(call, value, receiver):
+            self.note_other(call)
         return NOTHING
 
     def _wrapped(self, call: Call, wrapper: Inferred, measures: tuple[Measure, ...]) -> Val:
         label = wrapper.label or label_of(call)
-        for measure in measures[:1]:
+        for measure in one_per_clock(measures)[:1]:
             self.site(call, wrapper.kind, TIMING, "", measure, label)
         if "callable" in wrapper.forms:
             for measure in measures:
@@ -255,16 +266,19 @@ class Effects:
             return NOTHING
         return Val(
             uses=tuple(
-                Use(call.line, call.column, measure, label, wrapper.kind, self.on.position, wrapper.synced)
+                Use(
+                    call.line, call.column, measure, label, wrapper.kind, self.on.position, wrapper.synced,
+                    constant=wrapper.label or constant_label(call),
+                )
                 for measure in measures
             )
         )
 
-    def apply(self, call: Call, value: FunctionValue | ClassValue, receiver: Expr | None, values: list[Val]) -> None:
-        """What a start or stop function does to the places that it leaves its instants in."""
+    def apply(self, call: Call, value: FunctionValue | ClassValue, receiver: Expr | None) -> bool:
+        """What a start or stop function does to the places that it leaves its instants in; false if it is none."""
         summary = self.inference.effects(self.on.frame, call, value, receiver)
         if not (summary.opens or summary.closes or summary.marks):
-            return
+            return False
         for effect in summary.closes:
             self._close_place(call, effect)
         for effect in summary.opens:
@@ -275,6 +289,7 @@ class Effects:
         if isinstance(value, FunctionValue):
             label = label_of(call)
             self.found.calls[call.line, call.column] = (call.line, call.column, value.ref, label)
+        return True
 
     def _close_place(self, call: Call, effect: Effect) -> None:
         known = self.on.state.env.get(self.on.places.key(effect.place), NOTHING)
@@ -293,6 +308,8 @@ class Effects:
         self.on.state.set(key, Val(plus=frozenset((read,))))
         self.on.state.open |= {read}
         self.found.bound[read] = key
+        if effect.accumulate:
+            self.found.accumulating.add((call.line, call.column))
         if self.on.places.outlives(effect.place):
             moved = effect._replace(line=call.line, param="", position=self.on.position)
             self.found.opens.setdefault((key, call.line, ""), moved)
@@ -303,8 +320,6 @@ class Effects:
         name = terminal(call.func)
         if name in ENTERING and call.args and type(call.func) is Attr:
             return self._enter_context(call)
-        if name in ("__enter__", "__exit__") and receiver.uses:
-            return self._by_hand(call, name, receiver)
         if type(call.func) is Attr and type(call.func.value) in PLACES:
             if name in GIVING and call.args:
                 value = self.on.value(call.args[-1])
@@ -320,6 +335,7 @@ class Effects:
         return Val(uses=receiver.uses) if type(call.func) is not Attr else NOTHING
 
     def note_other(self, call: Call) -> None:
+        """Notes a call that has nothing to do with time."""
         self.found.others[id(call)] = call
 
     def _through(self, call: Call) -> Val:
@@ -330,8 +346,8 @@ class Effects:
 
     def _enter_context(self, call: Call) -> Val:
         value = self.context(call.args[0])
-        for use in value.uses:
-            self.enter(call.func.value, use)  # type: ignore[union-attr]
+        for use in value.uses if type(call.func) is Attr else ():
+            self.enter(call.func.value, use)
         return NOTHING
 
     def context(self, expr: Expr) -> Val:
@@ -345,7 +361,7 @@ class Effects:
 
     def _kept(self, expr: Expr) -> Val:
         """A context that some other body made and kept."""
-        role = self.calls.of_object(self.on.frame, expr)
+        role = self.calls.of_object(self.on.frame, expr) if self.calls.may_be_kept(expr) else None
         if role is None:
             return NOTHING
         line, column = self.on.line, 0
@@ -364,7 +380,7 @@ class Effects:
 
     def _by_hand(self, call: Call, name: str, receiver: Val) -> Val:
         self._arguments(call)
-        key = f"enter {text(call.func.value)}"  # type: ignore[union-attr]
+        key = f"enter {text(call.func)}".rpartition(".")[0]
         use = receiver.uses[0]
         self.site(call, use.kind, TIMING, use.measure.rule, use.measure, use.label)
         if name == "__enter__":
@@ -374,49 +390,9 @@ class Effects:
         return NOTHING
 
 
-def _setter_name(call: Call, rule: SetterRule) -> str:
-    if rule.name_position is None:
-        return terminal(call.func)
-    named = call.args[rule.name_position] if rule.name_position < len(call.args) else None
-    return named.value if type(named) is Const and isinstance(named.value, str) else ""
-
-
-def _stem(name: str, glob: str) -> str | None:
-    """What stands for the `*` of a glob in a name that it matches."""
-    head, star, tail = glob.partition("*")
-    if not star or len(name) < len(head) + len(tail) or not name.startswith(head) or not name.endswith(tail):
-        return None
-    return name[len(head) : len(name) - len(tail)]
-
-
-def is_timing(call: Call, rule: CallRule) -> bool:
-    """Whether an event is made to time; an argument that is no constant counts as yes."""
-    for keyword in call.keywords:
-        if keyword.name == rule.timing_keyword:
-            return not (type(keyword.value) is Const and not keyword.value.value)
-    place = rule.timing_position
-    if place is None or place >= len(call.args):
-        return False
-    given = call.args[place]
-    return type(given) is Const and given.value is True
-
-
-def label_of(call: Call) -> str:
-    """The name that a call gives to what it times: its first string, else its first plain argument."""
-    values = [*call.args, *(keyword.value for keyword in call.keywords if keyword.name not in UNNAMED)]
-    for value in values:
-        for part in value.values if type(value) is Mapping else (value,):
-            if type(part) is Const and isinstance(part.value, str):
-                return part.value
-            if type(part) is FString and part.text:
-                return part.text
-    plain = [value for value in call.args if type(value) in (Name, Attr)]
-    return text(plain[0]) if plain and GLOBAL not in root_name(plain[0]) else ""
-
-
 PLACES = (Name, Attr, Subscript)
+SETTER = "setter "
 ENTERING = frozenset(("enter_context", "enter_async_context"))
-UNNAMED = frozenset(("color", "domain", "category"))
 EVENTS: dict[str, Callable[[Effects, Call, Val], Val]] = {
     "event-record": Effects._record,
     "event-elapsed": Effects._elapsed,

@@ -66,6 +66,7 @@ class Expressions:
         return self.value(expr)
 
     def load(self, expr: Expr, *, using: bool = True) -> Val:
+        """What a name, attribute or element holds."""
         key = self.places.key(expr)
         found = self.state.env.get(key)
         if found is None and type(expr) is Subscript:
@@ -96,8 +97,8 @@ class Expressions:
     def _place(self, expr: Expr) -> Val:
         if type(expr) is Subscript:
             self.value(expr.key)
-        if type(expr) in (Attr, Subscript) and type(expr.value) not in (Name, Attr, Subscript):  # type: ignore[union-attr]
-            self.value(expr.value)  # type: ignore[union-attr]
+        if isinstance(expr, (Attr, Subscript)) and type(expr.value) not in (Name, Attr, Subscript):
+            self.value(expr.value)
         return self.load(expr)
 
     def _call(self, expr: Call) -> Val:
@@ -152,15 +153,18 @@ class Expressions:
     def _logical(self, expr: Logical) -> Val:
         left = self.value(expr.left)
         right = self.value(expr.right)
-        if any(read.source == "param" for read in left.plus) and any(read.source == "read" for read in right.plus):
-            self.found.stamped = True
         return join(left, right)
 
     def _conditional(self, expr: Conditional) -> Val:
         self.use(self.value(expr.test))
-        body, orelse = self.value(expr.body), self.value(expr.orelse)
+        body, orelse = self._branch(expr.body, expr.orelse), self._branch(expr.orelse, expr.body)
         gated = tuple(_gate(use, expr.test) for use in body.uses if not orelse.uses)
         return join(body._replace(uses=gated or body.uses), orelse)
+
+    def _branch(self, expr: Expr, other: Expr) -> Val:
+        """One side of a conditional; beside a `nullcontext()` it is a context."""
+        beside = type(other) is Call and terminal(other.func) == "nullcontext"
+        return self.on_call(expr, True) if beside and type(expr) is Call else self.value(expr)
 
     def _compare(self, expr: Compare) -> Val:
         """A difference that is only compared measures nothing: it is a deadline."""
@@ -247,6 +251,7 @@ class Expressions:
             self.found.event_names.setdefault(event.key, set()).add(terminal(target))
 
     def grow(self, collection: Expr, value: Val) -> None:
+        """Puts a value into a collection."""
         key = self.places.key(collection) + "[*]"
         self.state.env[key] = join(self.state.env.get(key, NOTHING), value)
         self.note(collection, key, value)
@@ -254,11 +259,11 @@ class Expressions:
     def iterate(self, target: Expr, iterable: Expr) -> None:
         """Binds a loop's target to the elements of what it runs over."""
         if type(iterable) is Call and terminal(iterable.func) == "zip" and type(target) is Display:
-            for item, source in zip(target.items, iterable.args):
+            for item, source in zip(target.items, iterable.args, strict=False):
                 self.store(item, self.elements(source))
         elif type(iterable) is Call and terminal(iterable.func) in ("items", "enumerate") and type(target) is Display:
-            source = iterable.args[0] if iterable.args else iterable.func.value  # type: ignore[union-attr]
-            self.store(target.items[-1], self.elements(source))
+            owner = iterable.func.value if type(iterable.func) is Attr else iterable
+            self.store(target.items[-1], self.elements(iterable.args[0] if iterable.args else owner))
         else:
             self.store(target, self.elements(iterable))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from timing_audit.model.program import FunctionRef
@@ -20,11 +21,22 @@ class Measure(NamedTuple):
     gates: tuple[Expr, ...]
 
 
+def one_per_clock(measures: Iterable[Measure]) -> tuple[Measure, ...]:
+    """Of the measures on one clock, the one with the fewest conditions."""
+    best: dict[Clock, Measure] = {}
+    for measure in measures:
+        known = best.get(measure.clock)
+        if known is None or len(measure.gates) < len(known.gates):
+            best[measure.clock] = measure
+    return tuple(best.values())
+
+
 class Read(NamedTuple):
     """A start or an end of a measurement: a clock read, a call that reads one, or (`source` is `place`
     or `param`) what an outliving place or a parameter may hold.
 
-    `shifted` tells an instant to which something was added: a deadline.
+    `shifted` tells an instant to which something was added: a deadline. `constant` is the label where it
+    is a string that the code spells out.
     """
 
     line: int
@@ -36,6 +48,7 @@ class Read(NamedTuple):
     shifted: bool = False
     label: str = ""
     primitive: str = ""
+    constant: str = ""
 
 
 class Event(NamedTuple):
@@ -56,6 +69,7 @@ class Use(NamedTuple):
     position: Position
     synced: tuple[bool, bool] = (False, False)
     primitive: str = ""
+    constant: str = ""
 
 
 class Val(NamedTuple):
@@ -116,6 +130,8 @@ class Inferred(NamedTuple):
 
 
 class SiteFact(NamedTuple):
+    """A site, without its file and function."""
+
     line: int
     column: int
     kind: str
@@ -150,6 +166,8 @@ class DeviceMark(NamedTuple):
 
 
 class Exit(NamedTuple):
+    """A `return`, `raise`, `break` or `continue` with a start still open."""
+
     kind: str
     line: int
     start: Read
@@ -184,5 +202,4 @@ class Facts(NamedTuple):
     waits: frozenset[int]
     queries: frozenset[int]
     mixed: tuple[tuple[Read, Read], ...]
-    stamped: bool
     calls: tuple[tuple[int, int, FunctionRef, str], ...]

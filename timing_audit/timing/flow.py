@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 from timing_audit.model.program import ClassValue, Frame
 from timing_audit.model.syntax import (
-    Assign, Attr, Block, Call, Const, Display, Evaluate, Expr, For, Function, If, Jump, Mapping, Match, Name, Nested,
-    Raise, Return, Stmt, Subscript, Try, While, With,
+    Assign, Attr, Block, Call, Comprehension, Const, Display, Evaluate, Expr, For, Function, If, Jump, Mapping, Match,
+    Name, Nested, Raise, Return, Stmt, Subscript, Try, While, With,
 )  # fmt: skip
 from timing_audit.model.timing import Purpose
 from timing_audit.timing.calls import Calls, Inference
@@ -16,7 +17,10 @@ from timing_audit.timing.evaluate import Expressions
 from timing_audit.timing.facts import NOTHING, Effect, Exit, Read, Timed, Use, Val, join
 from timing_audit.timing.positions import Step, Tree
 from timing_audit.timing.state import Found, Places, State, merge
-from timing_audit.timing.walk import text
+from timing_audit.timing.walk import nodes, terminal, text
+
+
+NULL = "nullcontext"
 
 
 class Flow:
@@ -47,6 +51,7 @@ class Flow:
         return self.found
 
     def block(self, block: Block, branch: str, state: State | None) -> State | None:
+        """Runs a block; None where no path leaves it at its end."""
         above = self.on.position
         for index, stmt in enumerate(block):
             if state is None:
@@ -57,6 +62,7 @@ class Flow:
         return state
 
     def statement(self, stmt: Stmt, state: State) -> State | None:
+        """Runs one statement."""
         handler = HANDLERS.get(type(stmt))
         self.on.state, self.on.line = state, stmt.line
         return handler(self, stmt, state) if handler is not None else state
@@ -70,7 +76,7 @@ class Flow:
         for target in stmt.targets:
             if type(target) is Display and type(stmt.value) is Display and len(target.items) == len(stmt.value.items):
                 values = [self.on.copied(item) for item in stmt.value.items]
-                for item, value in zip(target.items, values):
+                for item, value in zip(target.items, values, strict=False):
                     self.on.store(item, value)
             else:
                 self._bind(target, stmt.value)
@@ -80,16 +86,15 @@ class Flow:
         if type(target) is Display and type(expr) in (Name, Attr, Subscript):
             self._unpack(target, expr)
             return
-        value = self._made(target, expr)
-        held = type(expr) in (Display, Mapping) or type(expr).__name__ == "Comprehension"
-        if not held or type(target) is Display:
-            self.on.store(target, value)
+        if type(target) is Display or not isinstance(expr, (Display, Mapping, Comprehension)):
+            self.on.store(target, self._made(target, expr))
             return
         key = self.places.key(target)
-        self.on.note(target, key, value)
+        values = [(name, self.on.copied(item)) for name, item in _items(expr)]
         self.on.state.set(key, NOTHING)
-        for name, item in _items(expr):
-            self.on.state.env[f"{key}[{name}]"] = self.on.copied(item) if item is not None else value
+        for name, value in values:
+            self.on.note(target, key, value)
+            self.on.state.env[f"{key}[{name}]"] = value
 
     def _unpack(self, target: Display, expr: Expr) -> None:
         key = self.places.key(expr)
@@ -103,7 +108,7 @@ class Flow:
         if type(expr) is Call and type(target) in (Name, Attr):
             role = self.calls.role(self.on.frame, expr)
             if role is not None and isinstance(role.value, ClassValue):
-                self.effects.apply(expr, role.value, target, [])
+                self.effects.apply(expr, role.value, target)
         return value
 
     def _augment(self, stmt: Assign, expr: Expr) -> None:
@@ -123,7 +128,10 @@ class Flow:
             for start in sorted(current.minus, key=str):
                 self.on.pair(start, end)
             if not current.minus and self.places.outlives(target):
-                effect = Effect(self.places.canonical(target), end.measure, True, "", end.line, self.on.position, primitive=end.primitive)
+                place = self.places.canonical(target)
+                effect = Effect(
+                    place, end.measure, True, "", end.line, self.on.position, primitive=end.primitive
+                )
                 self.found.closes.setdefault((key, end.line, ""), effect)
         self.on.state.set(key, NOTHING)
 
@@ -133,13 +141,24 @@ class Flow:
 
     def _return(self, stmt: Return, state: State) -> None:
         if stmt.value is not None:
-            value = self.on.value(stmt.value)
+            value = self._given_back(stmt.value)
             self.on.use(value)
             if type(stmt.value) in (Name, Attr) and not value.uses:
                 value = self.effects.context(stmt.value) if type(stmt.value) is Attr else value
             self.found.returned += [use for use in value.uses if use not in self.found.returned]
             self.found.returned_exprs[stmt.line] = stmt.value
         self._exits.append(("return", stmt.line, state, len(self._breaks)))
+
+    def _given_back(self, expr: Expr) -> Val:
+        """Beside a `return nullcontext()`, a returned call gives a context."""
+        if type(expr) is Call and terminal(expr.func) != NULL and self._may_give_null:
+            return self.effects.context(expr)
+        return self.on.value(expr)
+
+    @cached_property
+    def _may_give_null(self) -> bool:
+        returned = (node.value for node in nodes(self.tree.root) if type(node) is Return)
+        return any(type(value) is Call and terminal(value.func) == NULL for value in returned)
 
     def _raise(self, stmt: Raise, state: State) -> None:
         if stmt.value is not None:
@@ -266,7 +285,10 @@ class Flow:
                 Call(context, (), (), line, column, line), use.kind, Purpose.TIMING, use.measure.rule, use.measure,
                 use.label,
             )  # fmt: skip
-        start = Read(line, column, self.on.position, use.measure, label=use.label, primitive=use.primitive)
+        start = Read(
+            line, column, self.on.position, use.measure, label=use.label, primitive=use.primitive,
+            constant=use.constant,
+        )  # fmt: skip
         self.found.time(
             Timed("span", start, stmt.end_line, 0, self.on.position, use.measure, use.label, later, use.synced)
         )
@@ -278,8 +300,9 @@ class Flow:
             stmt = self.tree.statement(self.on.position[:depth])
             if type(stmt) is With and any(item.target is not None and text(item.target) == key for item in stmt.items):
                 start = Read(
-                    use.line, use.column, self.on.position, use.measure, label=use.label, primitive=use.primitive
-                )
+                    use.line, use.column, self.on.position, use.measure, label=use.label, primitive=use.primitive,
+                    constant=use.constant,
+                )  # fmt: skip
                 end = self.on.position[:depth]
                 self.found.time(
                     Timed("enter", start, stmt.end_line, 0, end, use.measure, use.label, (), use.synced)
@@ -293,12 +316,13 @@ class Flow:
         return state
 
 
-def _items(expr: Expr) -> list[tuple[str, Expr | None]]:
-    if type(expr) is Display:
+def _items(expr: Display | Mapping | Comprehension) -> list[tuple[str, Expr]]:
+    """What a collection holds, each with the key that picks it; `*` for any."""
+    if isinstance(expr, Display):
         return [(str(place), item) for place, item in enumerate(expr.items)]
-    if type(expr) is Mapping:
-        return [(text(key), value) for key, value in zip(expr.keys, expr.values) if key is not None]
-    return [("*", None)]
+    if isinstance(expr, Mapping):
+        return [(text(key), value) for key, value in zip(expr.keys, expr.values, strict=False) if key is not None]
+    return [("*", expr)]
 
 
 HANDLERS: dict[type, Callable[..., State | None]] = {

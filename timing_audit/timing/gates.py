@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from timing_audit.model.program import External, Frame
 from timing_audit.model.syntax import (
-    Block, Compare, Const, Expr, If, Logical, Raise, Return, Unary,
+    Block, Compare, Const, Expr, If, Logical, Return, Unary,
 )  # fmt: skip
 from timing_audit.timing.names import Names, Vocabulary
 from timing_audit.timing.positions import Position, Tree
@@ -44,10 +44,10 @@ class Gates:
         found: list[Expr] = []
         for depth in range(len(position)):
             block = tree.block(position, depth)
-            for earlier in block[: position[depth].index]:
+            for earlier in block[: position[depth].place]:
                 found += [negate(test) for test in _guards(earlier)]
             if depth + 1 < len(position):
-                stmt = block[position[depth].index]
+                stmt = block[position[depth].place]
                 if type(stmt) is If:
                     taken = position[depth + 1].branch == "body"
                     found.append(stmt.test if taken else negate(stmt.test))
@@ -66,14 +66,14 @@ class Gates:
 
 
 def _guards(stmt: object) -> list[Expr]:
-    """Tests whose branch leaves the function."""
+    """Tests whose branch returns; one that raises only checks its arguments."""
     if type(stmt) is If and not stmt.orelse and _leaves(stmt.body):
         return [stmt.test]
     return []
 
 
 def _leaves(block: Block) -> bool:
-    return bool(block) and type(block[-1]) in (Return, Raise) and not holds_yield(block)
+    return bool(block) and type(block[-1]) is Return and not holds_yield(block)
 
 
 def _invert(expr: Expr) -> Expr:
@@ -99,6 +99,11 @@ def _none_test(expr: Compare) -> Expr:
     return expr
 
 
+def merged(left: tuple[Expr, ...], right: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """All gates of both, each once."""
+    return (*left, *(gate for gate in right if gate not in left))
+
+
 def gate_text(gates: tuple[Expr, ...]) -> str:
     """The gates as one condition."""
     return " and ".join(_words(gate) for gate in gates)
@@ -120,5 +125,11 @@ def _words(gate: Expr) -> str:
     return text(gate)
 
 
-OPPOSITE = {"is": "is-not", "is-not": "is", "==": "!=", "!=": "==", "<": ">=", ">": "<=", "<=": ">", ">=": "<"}
-
+OPPOSITE = {
+    "in": "not-in",
+    "is": "is-not",
+    "==": "!=",
+    "<": ">=",
+    ">": "<=",
+}
+OPPOSITE.update({opposite: op for op, opposite in OPPOSITE.items()})

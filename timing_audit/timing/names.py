@@ -2,103 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
-from timing_audit.model.program import ClassRef, Frame, FunctionRef, FunctionValue, PartialValue, Value
-from timing_audit.model.syntax import Block, Call, Class, Expr, Function
-from timing_audit.model.timing import Clock
+from timing_audit.model.pack import CallRule, Packs, SetterRule
+from timing_audit.model.program import ClassRef, Frame, FunctionRef, FunctionValue, Value
+from timing_audit.model.syntax import Block, Class, Expr, Function
+
+
+# What `torch.*.Event` in a pack also stands for: the device's module, got by a call.
+DEVICE_MODULES = ("torch.get_device_module()",)
 
 
 class Names(Protocol):
     """Abstract values of expressions, and the definitions behind them."""
 
+    expressions: dict[int, Expr]
+    """The expressions that values refer to by key."""
+
     def values(self, frame: Frame, expr: Expr) -> frozenset[Value]:
         """What an expression of this frame may be; a def that a library decorator wraps is still itself."""
 
-    def function(self, ref: FunctionRef) -> Function: ...
+    def function(self, ref: FunctionRef) -> Function:
+        """The signature of a function."""
 
-    def body(self, ref: FunctionRef) -> Block: ...
+    def body(self, ref: FunctionRef) -> Block:
+        """The statements of a function."""
 
-    def class_(self, ref: ClassRef) -> Class: ...
+    def class_(self, ref: ClassRef) -> Class:
+        """A class of the target."""
 
     def method(self, cls: ClassRef, name: str) -> FunctionRef | None:
         """The method that an object of this class answers with."""
 
-    def frame_of(self, value: FunctionValue) -> Frame: ...
-
-    def partial_call(self, value: PartialValue) -> Call | None:
-        """The `functools.partial(...)` expression behind the value."""
+    def frame_of(self, value: FunctionValue) -> Frame:
+        """The frame in which a function value runs."""
 
 
-class CallRule(Protocol):
-    """A rule that names calls, as far as timing needs it."""
+class Vocabulary:
+    """The packs, as far as timing needs them."""
 
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def kind(self) -> str: ...
-
-    @property
-    def calls(self) -> tuple[str, ...]: ...
-
-    @property
-    def clock(self) -> Clock | None: ...
-
-    @property
-    def site(self) -> str: ...
-
-    @property
-    def family(self) -> str: ...
-
-    @property
-    def pair(self) -> str: ...
-
-    @property
-    def pairing(self) -> str: ...
-
-    @property
-    def timing_keyword(self) -> str: ...
-
-    @property
-    def timing_position(self) -> int | None: ...
-
-    @property
-    def event_position(self) -> int | None: ...
+    def __init__(self, packs: Packs) -> None:
+        self.call_rules = packs.select(CallRule)
+        self.setter_rules = packs.select(SetterRule)
+        self.match_call = packs.match_call
 
 
-class SetterRule(Protocol):
-    """A rule that names functions of the target which stamp a time."""
+def kept_results(packs: Packs) -> tuple[str, ...]:
+    """Canonical names whose results the program layer has to tell apart: contexts and queries of profilers.
 
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def site(self) -> str: ...
-
-    @property
-    def clock(self) -> Clock | None: ...
-
-    @property
-    def name_position(self) -> int | None: ...
-
-    @property
-    def start(self) -> str: ...
-
-    @property
-    def end(self) -> str: ...
-
-    def matches(self, path: str, qualname: str) -> bool: ...
-
-
-class Vocabulary(Protocol):
-    """The packs: calls by canonical name, and setters of the target by qualname."""
-
-    @property
-    def call_rules(self) -> Sequence[CallRule]: ...
-
-    @property
-    def setter_rules(self) -> Sequence[SetterRule]: ...
-
-    def match_call(self, name: str) -> CallRule | None: ...
+    To be given to the evaluator together with the packs' own names.
+    """
+    kinds = ("span", "gate")
+    made = tuple(f"{name}()" for rule in packs.select(CallRule) if rule.kind in kinds for name in rule.calls)
+    return (*made, *DEVICE_MODULES)

@@ -8,10 +8,10 @@ from timing_audit.model.syntax import Block, For, If, Match, Stmt, Try, While, W
 
 
 class Step(NamedTuple):
-    """One level of nesting: the branch of the statement above, and the index in that branch."""
+    """One level of nesting: the branch of the statement above, and the place in that branch."""
 
     branch: str
-    index: int
+    place: int
 
 
 Position = tuple[Step, ...]
@@ -52,11 +52,12 @@ class Tree:
         """The block that holds the statement at `position[: level + 1]`."""
         block = self.root
         for depth in range(1, level + 1):
-            block = branch_of(block[position[depth - 1].index], position[depth].branch)
+            block = branch_of(block[position[depth - 1].place], position[depth].branch)
         return block
 
     def statement(self, position: Position) -> Stmt:
-        return self.block(position, len(position) - 1)[position[-1].index]
+        """The statement at a position."""
+        return self.block(position, len(position) - 1)[position[-1].place]
 
     def ancestors(self, position: Position) -> list[tuple[Stmt, str]]:
         """The compound statements around a position, outermost first, each with the branch taken."""
@@ -81,10 +82,10 @@ class Tree:
         mine, theirs = self.block(start, level), self.block(end, level)
         if here.branch != there.branch:
             between = self._from_branch_to_branch(start, level, there.branch)
-            return [*above, *mine[here.index + 1 :], *between, *theirs[: there.index], *below]
-        if here.index < there.index:
-            return [*above, *mine[here.index + 1 : there.index], *below]
-        return [*theirs[: there.index], *below, *above, *mine[here.index + 1 :]]
+            return [*above, *mine[here.place + 1 :], *between, *theirs[: there.place], *below]
+        if here.place < there.place:
+            return [*above, *mine[here.place + 1 : there.place], *below]
+        return [*theirs[: there.place], *below, *above, *mine[here.place + 1 :]]
 
     def _from_branch_to_branch(self, start: Position, level: int, end: str) -> Block:
         stmt = self.statement(start[:level]) if level else None
@@ -97,7 +98,7 @@ class Tree:
     def _after(self, position: Position, level: int) -> list[Stmt]:
         found: list[Stmt] = []
         for depth in range(len(position) - 1, level - 1, -1):
-            found += self.block(position, depth)[position[depth].index + 1 :]
+            found += self.block(position, depth)[position[depth].place + 1 :]
             if depth and type(stmt := self.statement(position[:depth])) is Try:
                 branch = position[depth].branch
                 found += stmt.orelse if branch == "body" else ()
@@ -111,7 +112,7 @@ class Tree:
                 branch = position[depth].branch
                 found += stmt.body if branch in ("orelse", "final") else ()
                 found += stmt.orelse if branch == "final" else ()
-            found += self.block(position, depth)[: position[depth].index]
+            found += self.block(position, depth)[: position[depth].place]
         return found
 
 

@@ -13,14 +13,14 @@ from timing_audit.timing.walk import holds_yield, nodes, terminal
 
 DEEPEST = 5
 MOST_CALLS = 8
-BOOKKEEPING = frozenset(
-    """
-    abs all any append appendleft clear critical current_device current_stream debug deque dict discard error
-    exception extend float format get getattr get_device_module hasattr info insert int is_available isEnabledFor
-    isinstance items keys labels len list log max min mean next observe pop popitem popleft print query range record
-    remove round set setdefault sorted str sum super tuple update values warning zip add inc
-    """.split()
-)
+BOOKKEEPING = frozenset((
+    "abs", "add", "all", "any", "append", "appendleft", "clear", "critical", "current_device",
+    "current_stream", "debug", "deque", "dict", "discard", "error", "exception", "extend", "float", "format",
+    "get", "get_device_module", "getattr", "hasattr", "inc", "info", "insert", "int", "isEnabledFor",
+    "is_available", "isinstance", "items", "keys", "labels", "len", "list", "log", "max", "mean", "min",
+    "next", "observe", "pop", "popitem", "popleft", "print", "query", "range", "record", "remove", "round",
+    "set", "setdefault", "sorted", "str", "sum", "super", "tuple", "update", "values", "warning", "zip",
+))  # fmt: skip
 
 
 class Purity:
@@ -33,6 +33,7 @@ class Purity:
         self._known: dict[Frame, bool] = {}
 
     def forget(self, frame: Frame) -> None:
+        """Drops what was worked out while fewer names were known."""
         self._known.pop(frame, None)
 
     def keeps_time_only(self, frame: Frame, facts: Facts, depth: int = 0) -> bool:

@@ -21,6 +21,7 @@ class State:
         self.records: dict[Event, frozenset[Read]] = {}
 
     def copy(self) -> State:
+        """The same state, to be changed on its own."""
         other = State()
         other.env, other.stacks = dict(self.env), dict(self.stacks)
         other.open, other.records = self.open, dict(self.records)
@@ -81,16 +82,19 @@ class Found:
         self.returned: list[Use] = []
         self.returned_exprs: dict[int, Expr] = {}
         self.others: dict[int, Call] = {}
+        self.popped: set[str] = set()
         self.syncs: set[int] = set()
         self.waits: set[int] = set()
         self.queries: set[int] = set()
         self.mixed: dict[tuple[int, int], tuple[Read, Read]] = {}
         self.event_names: dict[str, set[str]] = {}
         self.calls: dict[tuple[int, int], tuple[int, int, FunctionRef, str]] = {}
-        self.stamped = False
+        self.accumulating: set[tuple[int, int]] = set()
+        self.pushed: set[str] = set()
         self.lonely_ends: dict[tuple[int, int], Read] = {}
 
     def time(self, timed: Timed) -> None:
+        """Notes a measurement, once."""
         measure = timed.measure
         key = (
             timed.start.line, timed.start.column, timed.end_line, timed.end_column, measure.clock.value,
@@ -129,6 +133,7 @@ class Places:
         return substitute(expr, {root: Name(f"{self.path}{GLOBAL}{root}")})
 
     def key(self, expr: Expr) -> str:
+        """The text of a place, alike wherever the place is written."""
         return text(self.canonical(expr))
 
     def outlives(self, expr: Expr) -> bool:

@@ -38,7 +38,7 @@ def arguments(function: Function, call: Call, *, bound: bool) -> dict[str, Expr]
     plain = [param.name for param in params if not param.kind]
     if bound and plain:
         found[plain.pop(0)] = call.func.value if type(call.func) is Attr else Const(None)
-    for name, arg in zip(plain, call.args):
+    for name, arg in zip(plain, call.args, strict=False):
         if type(arg) is Starred:
             break
         found[name] = arg

@@ -27,6 +27,7 @@ def nodes(root: tuple[Any, ...]) -> Iterator[Any]:
 
 
 def holds_yield(root: tuple[Any, ...]) -> bool:
+    """Whether a `yield` lies below, nested functions aside."""
     return any(type(node) is Yield for node in nodes(root))
 
 
@@ -39,14 +40,14 @@ def terminal(expr: Expr) -> str:
 
 def root_name(expr: Expr) -> str:
     """The first name of a dotted, subscripted or called expression."""
-    while True:
-        kind = type(expr)
-        if kind is Attr or kind is Subscript:
-            expr = expr.value  # type: ignore[union-attr]
-        elif kind is Call:
-            expr = expr.func  # type: ignore[union-attr]
+    while not isinstance(expr, Name):
+        if isinstance(expr, (Attr, Subscript)):
+            expr = expr.value
+        elif isinstance(expr, Call):
+            expr = expr.func
         else:
-            return expr.id if type(expr) is Name else ""
+            return ""
+    return expr.id
 
 
 def text(expr: Expr | None) -> str:
@@ -66,17 +67,19 @@ def _keyword(expr: Keyword) -> str:
 
 
 def _display(expr: Display) -> str:
-    opening, closing = {"list": "[]", "tuple": "()", "set": "{}"}[expr.kind]
-    return f"{opening}{', '.join(map(text, expr.items))}{closing}"
+    around = {"list": "[]", "tuple": "()", "set": "{}"}[expr.kind]
+    return f"{around[0]}{', '.join(map(text, expr.items))}{around[1]}"
 
 
 def _mapping(expr: Mapping) -> str:
-    return "{" + ", ".join(f"{text(key)}: {text(value)}" for key, value in zip(expr.keys, expr.values)) + "}"
+    pairs = zip(expr.keys, expr.values, strict=True)
+    return "{" + ", ".join(f"{text(key)}: {text(value)}" for key, value in pairs) + "}"
 
 
 def _compare(expr: Compare) -> str:
     ops = [op.replace("-", " ") for op in expr.ops]
-    return " ".join([text(expr.items[0]), *(f"{op} {text(item)}" for op, item in zip(ops, expr.items[1:]))])
+    rest = zip(ops, expr.items[1:], strict=False)
+    return " ".join([text(expr.items[0]), *(f"{op} {text(item)}" for op, item in rest)])
 
 
 def _logical(expr: Logical) -> str:

@@ -5,23 +5,21 @@ from __future__ import annotations
 from timing_audit.model.program import (
     ClassRef, ClassValue, External, Frame, FunctionRef, FunctionValue, Instance, PartialValue, Value,
 )  # fmt: skip
-from timing_audit.model.syntax import Assign, Attr, Call, Expr, Function, Name, Nested, Stmt
+from timing_audit.model.syntax import Attr, Call, Expr, Function, Name, Nested, Param, Stmt
 from timing_audit.model.timing import Clock
-from timing_audit.timing.assemble import Roles, run
+from timing_audit.timing.bodies import Bodies
 from timing_audit.timing.calls import Calls
-from timing_audit.timing.effects import is_timing
-from timing_audit.timing.facts import EMPTY, Effect, Facts, Inferred, Measure, Read, Summary, Timed
+from timing_audit.timing.facts import Effect, Facts, Inferred, Measure, Summary, Timed
 from timing_audit.timing.flow import Flow
-from timing_audit.timing.gates import NEVER, Gates
+from timing_audit.timing.gates import NEVER, Gates, merged
 from timing_audit.timing.names import Names, Vocabulary
 from timing_audit.timing.needles import Needles
-from timing_audit.timing.purity import Purity
-from timing_audit.timing.substitute import GLOBAL, arguments, substitute
-from timing_audit.timing.walk import holds_yield, nodes, root_name, terminal, text
+from timing_audit.timing.starts import Starts
+from timing_audit.timing.substitute import arguments, substitute
+from timing_audit.timing.walk import holds_yield, nodes, text
 
 CONTEXT, DECORATOR, CALLABLE = "context", "decorator", "callable"
 MANAGERS = frozenset(("contextlib.contextmanager", "contextlib.asynccontextmanager"))
-NO_ROLES = Roles(frozenset(), frozenset())
 
 
 class Wrappers:
@@ -31,223 +29,37 @@ class Wrappers:
         self.names = names
         self.calls = Calls(names, vocabulary, needles)
         self.gates = Gates(names, vocabulary)
-        self.purity = Purity(names, self.calls, self.facts)
-        self._facts: dict[Frame, tuple[Facts, Flow] | None] = {}
+        self.bodies = Bodies(names, self.calls, self)
+        self.starts = Starts(self.bodies, self.gates)
         self._wrappers: dict[Value, Inferred | None] = {}
-        self._roles: dict[ClassRef, Roles] = {}
-        self._partners: dict[FunctionRef, bool] = {}
-        self._primary: dict[FunctionRef, Measure | None] = {}
 
-    # Facts of bodies.
+    # What the parts answer for the run over a body.
 
-    def facts(self, frame: Frame) -> Facts | None:
-        """What a function's body does; None while it is being worked out."""
-        ran = self._run(frame)
-        return None if ran is None else ran[0]
+    def summary(self, value: Value) -> Summary:
+        """What calling the value does to measurements around the call."""
+        return self.starts.summary(value)
 
-    def ran(self, frame: Frame) -> tuple[Facts, Flow]:
-        """The facts of a function's body and the run behind them."""
-        found = self._run(frame)
-        if found is None:
-            raise LookupError(f"{frame.path}: the body is being worked out")
-        return found
+    def effects(self, frame: Frame, call: Call, value: Value, receiver: Expr | None) -> Summary:
+        """The summary of a call, its places in the caller's words."""
+        return self.starts.effects(frame, call, value, receiver)
+
+    def event_timing(self, frame: Frame, expr: Expr) -> bool | None:
+        """Whether the event kept in an attribute was made to time; None where nothing tells."""
+        return self.bodies.event_timing(frame, expr)
+
+    def is_timer(self, value: Value) -> bool:
+        """Whether a call of it could time its caller's code: it wraps, or starts or ends what others use."""
+        return self.wrapper(value) is not None or self.starts.is_start_or_stop(value)
 
     def forget(self, values: list[FunctionValue | ClassValue]) -> None:
         """Drops what was worked out about definitions while fewer names were known."""
         for value in values:
             if self._wrappers.get(value) is None:
                 self._wrappers.pop(value, None)
-            if isinstance(value, FunctionValue):
-                frame = self.names.frame_of(value)
-                self._facts.pop(frame, None)
-                self.purity.forget(frame)
-                self.calls.forget(frame)
-        self._partners.clear()
-        self._primary.clear()
-
-    def is_timer(self, value: Value) -> bool:
-        """Whether a call of it could time its caller's code: it wraps, or starts or ends what others use."""
-        if self.wrapper(value) is not None:
-            return True
-        ref = self._callee(value)
-        facts = self.facts(self._frame(value, ref)) if ref is not None else None
-        if ref is None or facts is None or not _touches_others(facts.summary):
-            return False
-        summary = self.summary(value)
-        ends = any(not effect.param for effect in summary.closes) or bool(summary.marks)
-        starts = any(effect.accumulate for effect in summary.opens)
-        return ends or starts or (bool(summary.opens) and self.has_partner(ref))
-
-    def _run(self, frame: Frame) -> tuple[Facts, Flow] | None:
-        if frame not in self._facts and frame.function is not None:
-            self._facts[frame] = None
-            function, block = self.names.function(frame.function), self.names.body(frame.function)
-            self._facts[frame] = run(frame, function, block, self.calls, self, self.roles(frame))
-        return self._facts.get(frame)
-
-    def roles(self, frame: Frame) -> Roles:
-        """How the class of a frame reads its events."""
-        owner = self._owner(frame)
-        if owner is None:
-            return NO_ROLES
-        if owner not in self._roles:
-            self._roles[owner] = NO_ROLES
-            self._roles[owner] = self._read_roles(owner)
-        return self._roles[owner]
-
-    def _owner(self, frame: Frame) -> ClassRef | None:
-        if frame.function is None:
-            return None
-        function = self.names.function(frame.function)
-        return ClassRef(frame.path, function.owner) if function.in_class else frame.receiver
-
-    def _read_roles(self, owner: ClassRef) -> Roles:
-        starts, ends = set(), set()
-        for ref in self.methods(owner):
-            for node in nodes(self.names.body(ref)):
-                if type(node) is Call and self.calls.method_of_event(terminal(node.func), "event-elapsed") and node.args:
-                    starts.add(terminal(node.func.value) if type(node.func) is Attr else "")
-                    ends.add(terminal(node.args[0]))
-        return Roles(frozenset(starts - {""}), frozenset(ends - {""}))
-
-    def methods(self, owner: ClassRef) -> list[FunctionRef]:
-        """The methods that a class itself defines."""
-        found = []
-        for qualname in self.names.class_(owner).methods:
-            ref = self.names.method(owner, qualname.rpartition(".")[2])
-            if ref is not None and ref.qualname == qualname:
-                found.append(ref)
-        return found
-
-    def event_timing(self, frame: Frame, expr: Expr) -> bool | None:
-        owner = frame.receiver or self._owner(frame)
-        if type(expr) is not Attr or owner is None:
-            return None
-        known = [
-            is_timing(node.value, role.rule)
-            for ref in self.methods(owner)
-            for node in nodes(self.names.body(ref))
-            if type(node) is Assign and type(node.value) is Call
-            and any(type(target) is Attr and target.name == expr.name for target in node.targets)
-            and (role := self.calls.role(Frame(ref.path, ref, owner), node.value)) is not None
-            and role.rule is not None and role.rule.kind == "event-create"
-        ]  # fmt: skip
-        return any(known) if known else None
-
-    # Start and stop functions.
-
-    def summary(self, value: Value) -> Summary:
-        """What calling the function leaves started or ended for others; empty where it also works."""
-        ref = self._callee(value)
-        if ref is None:
-            return EMPTY
-        frame = self._frame(value, ref)
-        facts = self.facts(frame)
-        if facts is None or not (facts.summary.opens or facts.summary.closes or facts.summary.marks):
-            return EMPTY
-        if not self.purity.keeps_time_only(frame, facts):
-            return EMPTY
-        return self._settled(frame, ref, facts)
-
-    def _settled(self, frame: Frame, ref: FunctionRef, facts: Facts) -> Summary:
-        ran = self._run(frame)
-        if ran is None:
-            return EMPTY
-        hop = f"{ref.path}:{ref.line} {ref.qualname}"
-        synced = bool(facts.syncs)
-
-        def outward(effect: Effect) -> Effect:
-            hops = (hop, *(effect.measure.hops or (f"{ref.path}:{effect.line} {effect.primitive}",)))
-            gates = _merged(self.gates.around(frame, ran[1].tree, effect.position), effect.measure.gates)
-            return effect._replace(measure=effect.measure._replace(hops=hops, gates=gates), synced=synced)
-
-        marks = tuple(
-            mark._replace(read=self._through_mark(frame, ran[1], hop, ref, mark.read)) for mark in facts.summary.marks
-        )
-        return Summary(
-            tuple(map(outward, facts.summary.opens)), tuple(map(outward, facts.summary.closes)), marks, hop
-        )
-
-    def _through_mark(self, frame: Frame, flow: Flow, hop: str, ref: FunctionRef, read: Read) -> Read:
-        own = read.measure.hops or (f"{ref.path}:{read.line} {read.primitive}",)
-        gates = self.gates.around(frame, flow.tree, read.position)
-        return read._replace(measure=read.measure._replace(hops=(hop, *own), gates=gates))
-
-    def _callee(self, value: Value) -> FunctionRef | None:
-        if isinstance(value, FunctionValue):
-            return value.ref
-        return self.names.method(value.ref, "__init__") if isinstance(value, ClassValue) else None
-
-    def _frame(self, value: Value, ref: FunctionRef) -> Frame:
-        if isinstance(value, FunctionValue):
-            return self.names.frame_of(value)
-        receiver = value.ref if isinstance(value, (ClassValue, Instance)) else None
-        return Frame(ref.path, ref, receiver)
-
-    def effects(self, frame: Frame, call: Call, value: Value, receiver: Expr | None) -> Summary:
-        summary = self.summary(value)
-        if summary is EMPTY or not isinstance(value, (FunctionValue, ClassValue)):
-            return summary
-        ref = self._callee(value)
-        if ref is None:
-            return EMPTY
-        function = self.names.function(ref)
-        bound = self._is_bound(function, receiver)
-        given = arguments(function, call, bound=bound)
-        if bound and receiver is not None and function.params:
-            given[function.params[0].name] = receiver
-        opens = tuple(moved for effect in summary.opens if (moved := self._moved(frame, effect, given)) is not None)
-        closes = tuple(moved for effect in summary.closes if (moved := self._moved(frame, effect, given)) is not None)
-        return Summary(opens, closes, summary.marks, summary.hop)
-
-    def _moved(self, frame: Frame, effect: Effect, given: dict[str, Expr]) -> Effect | None:
-        """The effect in a caller's words; None where its place or its instant does not come from the caller."""
-        root = root_name(effect.place)
-        if GLOBAL not in root and root not in given:
-            return None
-        measure = effect.measure._replace(gates=tuple(substitute(gate, given) for gate in effect.measure.gates))
-        if effect.param:
-            handed = given.get(effect.param)
-            role = self.calls.role(frame, handed) if type(handed) is Call else None
-            if role is None or role.rule is None or role.rule.kind != "clock-read":
-                return None
-            measure = measure._replace(family=role.rule.family, rule=role.rule.id)
-        return effect._replace(place=substitute(effect.place, given), measure=measure)
-
-    def _is_bound(self, function: Function, receiver: Expr | None) -> bool:
-        static = any(terminal(decorator.value) == "staticmethod" for decorator in function.decorators)
-        return function.in_class and receiver is not None and not static
-
-    def has_partner(self, ref: FunctionRef) -> bool:
-        """Whether a method leaves a start that another method of its class ends, or ends one of another's."""
-        if ref not in self._partners:
-            self._partners[ref] = False
-            self._partners[ref] = self._find_partner(ref)
-        return self._partners[ref]
-
-    def _find_partner(self, ref: FunctionRef) -> bool:
-        function = self.names.function(ref)
-        if not function.in_class:
-            return False
-        owner = ClassRef(ref.path, function.owner)
-        mine = self.summary(FunctionValue(ref, owner, None))
-        for other in self.methods(owner):
-            if other != ref:
-                theirs = self.summary(FunctionValue(other, owner, None))
-                if _meet(mine, theirs) or _meet(theirs, mine) or (mine.marks and theirs.marks):
-                    return True
-        return False
-
-    def primary(self, ref: FunctionRef) -> Measure | None:
-        """The clock of a start or stop function."""
-        if ref not in self._primary:
-            function = self.names.function(ref)
-            owner = ClassRef(ref.path, function.owner) if function.in_class else None
-            summary = self.summary(FunctionValue(ref, owner, None))
-            effects = [effect.measure for effect in (*summary.opens, *summary.closes)]
-            measures = [*(mark.read.measure for mark in summary.marks), *effects]
-            self._primary[ref] = measures[0] if measures else None
-        return self._primary[ref]
+        frames = [self.names.frame_of(value) for value in values if isinstance(value, FunctionValue)]
+        for frame in frames:
+            self.bodies.forget(frame)
+        self.starts.forget(frames)
 
     # Wrappers.
 
@@ -255,7 +67,10 @@ class Wrappers:
         """What the function or class wraps its caller's code in; None where it is no wrapper."""
         if value not in self._wrappers:
             self._wrappers[value] = None
-            self._wrappers[value] = self._infer(value)
+            found = self._wrappers[value] = self._infer(value)
+            if found is not None and CONTEXT in found.forms and isinstance(value, FunctionValue) and value.receiver:
+                name = value.ref.qualname.rpartition(".")[2]
+                self.calls.contexts.setdefault(name, set()).add(value._replace(receiver=None))
         return self._wrappers[value]
 
     def _infer(self, value: Value) -> Inferred | None:
@@ -266,7 +81,7 @@ class Wrappers:
         if not isinstance(value, FunctionValue):
             return None
         frame = self.names.frame_of(value)
-        ran = self._run(frame)
+        ran = self.bodies.run(frame)
         if ran is None:
             return None
         function = self.names.function(value.ref)
@@ -289,8 +104,8 @@ class Wrappers:
         )
 
     def _partial(self, value: PartialValue) -> Inferred | None:
-        call = self.names.partial_call(value)
-        if call is None or not call.args:
+        call = self.names.expressions.get(value.key)
+        if not isinstance(call, Call) or not call.args:
             return None
         inner_call = call._replace(func=call.args[0], args=call.args[1:])
         for target in sorted(self.names.values(value.frame, call.args[0]), key=str):
@@ -317,12 +132,12 @@ class Wrappers:
             own = self.gates.all_of(frame, [*timed.measure.gates])
             if NEVER not in (*gates, *own):
                 end = timed.measure.hops or (f"{ref.path}:{timed.start.line} {self._primitive(timed)}",)
-                measures.append(timed.measure._replace(hops=(hop, *end), gates=_merged(gates, own)))
+                measures.append(timed.measure._replace(hops=(hop, *end), gates=merged(gates, own)))
         if not measures:
             return None
-        kind = _kind(measures)
         synced = (_sync_outside(facts, around, before=True), _sync_outside(facts, around, before=False))
-        return Inferred(forms, tuple(dict.fromkeys(measures)), kind, _fixed_label(function, [timed.label for timed in around]), synced, function.is_async)
+        label = _fixed_label([timed.start.constant for timed in around])
+        return Inferred(forms, tuple(dict.fromkeys(measures)), _kind(measures), label, synced, function.is_async)
 
     def _primitive(self, timed: Timed) -> str:
         if timed.start.primitive:
@@ -344,7 +159,7 @@ class Wrappers:
                 measures.append(use.measure._replace(hops=(hop, *hops), gates=own or outer))
         if not measures:
             return None
-        label = _fixed_label(function, [use.label for use in facts.returned])
+        label = _fixed_label([use.constant for use in facts.returned])
         forms = frozenset((CONTEXT, DECORATOR))
         return Inferred(forms, tuple(measures), _kind(measures), label, facts.returned[0].synced, False)
 
@@ -379,7 +194,7 @@ class Wrappers:
 
     def _inner(self, inner: FunctionValue, given: frozenset[str]) -> Inferred | None:
         frame = self.names.frame_of(inner)
-        ran = self._run(frame)
+        ran = self.bodies.run(frame)
         if ran is None:
             return None
         function = self.names.function(inner.ref)
@@ -408,7 +223,7 @@ class Wrappers:
         )
 
     def _calls_argument(self, frame: Frame, function: Function, facts: Facts, flow: Flow) -> Inferred | None:
-        given = frozenset(param.name for param in function.params if not param.kind)
+        given = frozenset(param.name for param in function.params if not param.kind and _may_be_function(param))
         if function.in_class and function.params:
             given -= {function.params[0].name}
         around = self._around_call(frame, facts, flow, given)
@@ -420,7 +235,7 @@ class Wrappers:
         leave = self.names.method(ref, "__exit__") or self.names.method(ref, "__aexit__")
         if enter is None or leave is None:
             return None
-        opening, closing = (self._run(Frame(method.path, method, ref)) for method in (enter, leave))
+        opening, closing = (self.bodies.run(Frame(method.path, method, ref)) for method in (enter, leave))
         if opening is None or closing is None:
             return None
         hop = f"{ref.path}:{self.names.class_(ref).line} {ref.qualname}"
@@ -454,6 +269,7 @@ class Wrappers:
     # One use.
 
     def measures(self, frame: Frame, call: Call, value: Value, wrapper: Inferred) -> tuple[Measure, ...]:
+        """The clocks of a wrapper in one call: gates in the caller's words, the impossible ones left out."""
         if not isinstance(value, FunctionValue):
             return wrapper.measures
         function = self.names.function(value.ref)
@@ -463,7 +279,7 @@ class Wrappers:
             gates = self.gates.all_of(frame, [substitute(gate, given) for gate in measure.gates])
             if NEVER not in gates:
                 found.append(measure._replace(gates=gates))
-        return _one_per_clock(found)
+        return tuple(found)
 
 
 def covered(flow: Flow, timed: Timed) -> list[Stmt]:
@@ -479,41 +295,18 @@ def covered(flow: Flow, timed: Timed) -> list[Stmt]:
     return flow.tree.between(timed.start.position, timed.end)
 
 
+def _may_be_function(param: Param) -> bool:
+    """An annotated parameter is a function where its annotation says so: a module that is called is an object."""
+    return param.annotation is None or "Callable" in text(param.annotation)
+
+
 def _kind(measures: list[Measure]) -> str:
     return "device_timer" if any(measure.clock is Clock.DEVICE for measure in measures) else "wrapper_use"
 
 
-def _touches_others(summary: Summary) -> bool:
-    return bool(summary.marks) or any(not effect.param for effect in (*summary.opens, *summary.closes))
-
-
-def _meet(opening: Summary, closing: Summary) -> bool:
-    """Whether one function ends what the other starts; both name their receiver alike."""
-    ends = {text(effect.place) for effect in closing.closes if not effect.param}
-    return any(text(effect.place) in ends for effect in opening.opens if not effect.param)
-
-
-def _one_per_clock(measures: list[Measure]) -> tuple[Measure, ...]:
-    """Of the measures on one clock, the one with the fewest conditions."""
-    best: dict[Clock, Measure] = {}
-    for measure in measures:
-        known = best.get(measure.clock)
-        if known is None or len(measure.gates) < len(known.gates):
-            best[measure.clock] = measure
-    return tuple(best.values())
-
-
-def _merged(left: tuple[Expr, ...], right: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    return (*left, *(gate for gate in right if gate not in left))
-
-
-def _fixed_label(function: Function, labels: list[str]) -> str:
+def _fixed_label(labels: list[str]) -> str:
     """A label that does not depend on the wrapper's own parameters."""
-    params = {param.name for param in function.params}
-    for label in labels:
-        if label and not label.startswith(("f'", 'f"')) and label.partition(".")[0] not in params:
-            return label
-    return ""
+    return next((label for label in labels if label), "")
 
 
 def _sync_outside(facts: Facts, around: list[Timed], *, before: bool) -> bool:

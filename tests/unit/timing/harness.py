@@ -1,98 +1,17 @@
-"""A target in memory and a small vocabulary: the real program layer under the timing layer."""
+"""A target in memory: the real packs and the real program layer under the timing layer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from fnmatch import fnmatchcase
-from typing import NamedTuple
-
-from timing_audit.model.program import ClassRef, ClassValue, Frame, FunctionRef, FunctionValue, PartialValue
-from timing_audit.model.syntax import Call, Function
-from timing_audit.model.timing import BodyTiming, Bracket, Clock, ClassTiming, Purpose, Site, Wrapper
+from timing_audit.model.pack import CallRule, Packs
+from timing_audit.model.program import ClassRef, ClassValue, Frame, FunctionRef, FunctionValue
+from timing_audit.model.syntax import Function
+from timing_audit.model.timing import BodyTiming, Bracket, ClassTiming, Purpose, Site, Wrapper
+from timing_audit.packs.load import load_packs
 from timing_audit.program.evaluate import Evaluator
 from timing_audit.program.library import Library
 from timing_audit.timing.audit import Definition, Timing
 from timing_audit.timing.classes import class_timing
-
-
-class Words(NamedTuple):
-    """A rule that names calls."""
-
-    id: str
-    kind: str
-    calls: tuple[str, ...]
-    clock: Clock | None = None
-    site: str = ""
-    family: str = ""
-    pair: str = ""
-    pairing: str = ""
-    timing_keyword: str = ""
-    timing_position: int | None = None
-    event_position: int | None = None
-
-
-class Setter(NamedTuple):
-    """A rule that names functions of the target."""
-
-    id: str
-    functions: tuple[str, ...]
-    site: str
-    clock: Clock | None = None
-    name_position: int | None = None
-    start: str = ""
-    end: str = ""
-
-    def matches(self, path: str, qualname: str) -> bool:
-        return any(fnmatchcase(qualname.rpartition(".")[2], name) for name in self.functions)
-
-
-def clock(name: str) -> Words:
-    return Words(name, "clock-read", (name,), Clock.HOST, "clock_read", name)
-
-
-DEVICE = Clock.DEVICE
-RULES = (
-    *map(clock, ("time.perf_counter", "time.monotonic", "time.monotonic_ns", "time.time", "timeit.default_timer")),
-    Words("record-function", "span", ("torch.profiler.record_function", "sglang.srt.utils.nvtx_utils.profile_range"), Clock.TRACE, "record_function"),
-    Words("nvtx-range", "span", ("nvtx.annotate", "torch.cuda.nvtx.range"), Clock.TRACE, "nvtx"),
-    Words("torch-profiler", "span", ("torch.profiler.profile",), Clock.TRACE, "profiler"),
-    Words("push", "open", ("torch.cuda.nvtx.range_push",), Clock.TRACE, "nvtx", pair="nvtx", pairing="stack"),
-    Words("pop", "close", ("torch.cuda.nvtx.range_pop",), Clock.TRACE, "nvtx", pair="nvtx", pairing="stack"),
-    Words("open-handle", "open", ("nvtx.start_range",), Clock.TRACE, "nvtx", pair="h", pairing="handle"),
-    Words("close-handle", "close", ("nvtx.end_range",), Clock.TRACE, "nvtx", pair="h", pairing="handle"),
-    Words(
-        "device-event", "event-create", ("torch.*.Event",), DEVICE, "cuda_event_create",
-        timing_keyword="enable_timing", timing_position=0,
-    ),
-    Words("any-event", "event-create", ("torch.Event",), DEVICE, "cuda_event_create", timing_keyword="enable_timing"),
-    Words("record", "event-record", ("torch.*.Event().record", "torch.Event().record"), DEVICE, "cuda_event_record"),
-    Words("elapsed", "event-elapsed", ("torch.*.Event().elapsed_time",), DEVICE, "cuda_event_elapsed"),
-    Words("query", "event-query", ("torch.*.Event().query",), DEVICE),
-    Words("wait", "event-synchronize", ("torch.*.Event().synchronize",), DEVICE, "synchronize"),
-    Words("sync", "synchronize", ("torch.*.synchronize",), None, "synchronize"),
-    Words("order", "ordering", ("torch.*.current_stream().wait_stream",), None, "synchronize"),
-    Words("gate", "gate", ("torch.autograd._profiler_enabled",)),
-    Words("hook", "metric-hook", ("prometheus_client.Histogram().observe",), None, "metric_hook"),
-)  # fmt: skip
-SETTERS = (
-    Setter("by-name", ("set_time_batch",), "trace_span", Clock.TRACE, 1, "set_*_start_time", "set_*_end_time"),
-)
-
-
-class Vocabulary:
-    """The rules above."""
-
-    call_rules: Sequence[Words] = RULES
-    setter_rules: Sequence[Setter] = SETTERS
-
-    def match_call(self, name: str) -> Words | None:
-        parts = name.split(".")
-        for rule in RULES:
-            for call in rule.calls:
-                wanted = call.split(".")
-                if len(wanted) == len(parts) and all(w in ("*", p) for w, p in zip(wanted, parts)):
-                    return rule
-        return None
+from timing_audit.timing.names import Vocabulary, kept_results
 
 
 class Sources:
@@ -104,22 +23,18 @@ class Sources:
         return self.files[path].encode()
 
 
-class Names(Evaluator):
-    """The program layer, with the one question that it does not answer yet."""
-
-    def partial_call(self, value: PartialValue) -> Call | None:
-        made = self.expressions.get(value.key)
-        return made if isinstance(made, Call) else None
+PACKS = load_packs()
 
 
 class Audit:
     """A whole target: `Audit("source")` for one file `m.py`, or a dict of files."""
 
-    def __init__(self, files: str | dict[str, str]) -> None:
+    def __init__(self, files: str | dict[str, str], packs: Packs = PACKS) -> None:
         self.files = {"m.py": files} if isinstance(files, str) else files
         self.library = Library(Sources(self.files), ())
-        self.names = Names(self.library)
-        self.timing = Timing(self.names, Vocabulary())
+        known = [name for rule in packs.select(CallRule) for name in rule.calls]
+        self.names = Evaluator(self.library, [*known, *kept_results(packs)])
+        self.timing = Timing(self.names, Vocabulary(packs))
         self.functions: dict[tuple[str, str], Frame] = {}
         definitions = []
         for path in self.library._sources.paths:
@@ -145,6 +60,9 @@ class Audit:
         ref = FunctionRef(path, function.qualname, function.line)
         receiver = ClassRef(path, function.owner) if function.in_class else None
         return FunctionValue(ref, receiver, None)
+
+    def module_frame(self, path: str) -> Frame:
+        return Frame(path, None, None)
 
     def body(self, qualname: str, path: str = "m.py") -> BodyTiming:
         return self.timing.body(self.functions[path, qualname])
