@@ -13,6 +13,7 @@ from timing_audit.model.report import Parsed, Report, Row, Summary, Target
 from timing_audit.model.source import Skipped
 from timing_audit.model.timing import BodyTiming
 from timing_audit.program.engine import DECODE, PHASES, Engine
+from timing_audit.program.evaluate import Evaluator
 from timing_audit.program.hotpath import CAPTURE, Explorer, HotPath, State, Step
 from timing_audit.program.library import Library, Unit, UnreadableError
 from timing_audit.program.phases import Phase
@@ -21,10 +22,11 @@ from timing_audit.source.decode import Unreadable
 from timing_audit.source.tree import Tree
 from timing_audit.timing.cycle import Cycle, read_cycle
 from timing_audit.timing.describe import Describer, Facts, build_facts, functions_of
+from timing_audit.timing.names import kept_results
 from timing_audit.timing.reached import Reached
 from timing_audit.timing.roles import Roles
 from timing_audit.timing.summary import Summarizer
-from timing_audit.timing.survey import Names, Survey
+from timing_audit.timing.survey import Survey
 
 EVERYTHING = "*"
 DEEPEST_RECURSION = 20_000
@@ -59,7 +61,7 @@ class Audit:
         self._options = options
         self._engine = Engine(packs)
         self._library = Library(TreeSources(tree), self._engine.leaves)
-        self._names = Names(self._library, self._engine.calls)
+        self._names = Evaluator(self._library, (*self._engine.calls, *kept_results(packs)))
         self._library.on_unit = self._on_unit
         self._progress = progress
         self._explorer = Explorer(self._library, self._names, self._engine)

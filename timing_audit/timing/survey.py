@@ -5,49 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from timing_audit.model.pack import CallRule, Packs, SetterRule
-from timing_audit.model.program import ClassRef, ClassValue, Frame, FunctionRef, FunctionValue, PartialValue
-from timing_audit.model.syntax import Call, Class, Const, Evaluate, Function
+from timing_audit.model.pack import Packs
+from timing_audit.model.program import ClassRef, ClassValue, Frame, FunctionRef, FunctionValue
+from timing_audit.model.syntax import Class, Const, Evaluate, Function
 from timing_audit.model.timing import BodyTiming, Bracket, Site, Wrapper
 from timing_audit.program.evaluate import Evaluator
 from timing_audit.program.library import Library, Unit, ref_of
 from timing_audit.timing.audit import Definition, Timing
 from timing_audit.timing.classes import class_timing
-from timing_audit.timing.names import CallRule as CallWords
-from timing_audit.timing.names import SetterRule as SetterWords
 from timing_audit.timing.names import Vocabulary
-
-
-class Names(Evaluator):
-    """The program layer as the timing layer asks it."""
-
-    def partial_call(self, value: PartialValue) -> Call | None:
-        """The `functools.partial(...)` expression behind the value."""
-        made = self.expressions.get(value.key)
-        return made if isinstance(made, Call) else None
-
-
-class PackWords(Vocabulary):
-    """The packs as the timing layer asks them."""
-
-    def __init__(self, packs: Packs) -> None:
-        self._packs = packs
-        self._calls = packs.select(CallRule)
-        self._setters = packs.select(SetterRule)
-
-    @property
-    def call_rules(self) -> Sequence[CallWords]:
-        """The rules that name calls."""
-        return self._calls
-
-    @property
-    def setter_rules(self) -> Sequence[SetterWords]:
-        """The rules that name setters of the target."""
-        return self._setters
-
-    def match_call(self, name: str) -> CallRule | None:
-        """The rule that names this call."""
-        return self._packs.match_call(name)
 
 
 class Inferred(NamedTuple):
@@ -61,10 +27,10 @@ class Inferred(NamedTuple):
 class Survey:
     """Reads the timing of bodies; what the packs and the target's own wrappers name is learnt first."""
 
-    def __init__(self, library: Library, names: Names, packs: Packs) -> None:
+    def __init__(self, library: Library, names: Evaluator, packs: Packs) -> None:
         self._library = library
         self._names = names
-        self._timing = Timing(names, PackWords(packs))
+        self._timing = Timing(names, Vocabulary(packs))
         self._segments: dict[str, list[bytes]] = {}
         units = library.units
         self._timing.learn([unit.module.source for unit in units], self._definitions(units))
@@ -79,7 +45,7 @@ class Survey:
             if unit is not None and self._timing.may_time(self._segment(unit, function.first_line, function.end_line)):
                 ref = ref_of(unit, function)
                 known = frames.get(ref, ()) or (self._names.frame_of(self._value(ref, function)),)
-                found[ref] = joined([self._timing.body(frame) for frame in known])
+                found[ref] = joined([self._timing.body(frame, outer=self._names.parent(frame)) for frame in known])
         return found
 
     def module(self, path: str) -> BodyTiming:
