@@ -11,7 +11,6 @@ from timing_audit.model.pack import FunctionRule, Packs, WorkerRule
 from timing_audit.model.program import FunctionRef
 from timing_audit.model.report import Parsed, Report, Row, Summary, Target
 from timing_audit.model.source import Skipped
-from timing_audit.model.timing import BodyTiming
 from timing_audit.program.engine import DECODE, PHASES, Engine
 from timing_audit.program.evaluate import Evaluator
 from timing_audit.program.hotpath import CAPTURE, Explorer, HotPath, State, Step
@@ -157,9 +156,7 @@ class Audit:
     def _facts(self, cycle: Cycle, roles: Roles, files: Sequence[Unit]) -> Facts:
         survey = Survey(self._library, self._names, self._packs)
         frames = {ref: tuple(dict.fromkeys(state.frame for state in states)) for ref, states in cycle.states.items()}
-        bodies: dict[FunctionRef, BodyTiming] = {}
-        for unit in files:
-            bodies.update(survey.bodies(unit.path, frames))
+        bodies = survey.read([unit.path for unit in files], frames)
         modules = [survey.module(unit.path) for unit in files]
         return build_facts(self._library, cycle, roles, survey, self._reached(cycle), bodies, modules)
 

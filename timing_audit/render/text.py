@@ -32,7 +32,7 @@ class Style(NamedTuple):
 
 def render_text(report: Report, style: Style = Style()) -> str:
     """The whole text."""
-    return "\n".join(_Text(report, style).lines()) + "\n"
+    return "\n".join(_Text(report, style).lines()).rstrip("\n") + "\n"
 
 
 class _Text:
@@ -149,8 +149,7 @@ class _Text:
 
     def _timer(self, timer: Timer) -> str:
         label = f" `{timer.label}`" if timer.label else ""
-        gate = f", only if {timer.gate}" if timer.gate else ""
-        return f"{self._place(timer.file, timer.start_line, timer.end_line)} {timer.clock}{label}{_via(timer.hops)}{gate}"
+        return f"{self._place(timer.file, timer.start_line, timer.end_line)} {timer.clock}{label}{_via(timer.hops)}{_gate(timer.gate)}"
 
     def _wrappers(self) -> Iterator[str]:
         told = [wrapper for wrapper in self._report.summary.wrappers if wrapper.hot_uses or wrapper.unwrapped]
@@ -159,10 +158,9 @@ class _Text:
         if told:
             yield self._title("the tree's own timers")
         for wrapper in told:
-            gate = f", only if {wrapper.gate}" if wrapper.gate else ""
             yield (
                 f"  {self._place(wrapper.file, wrapper.line)} {wrapper.name}, {_count(wrapper.uses, 'use')}: {wrapper.clock}"
-                f"{_via(wrapper.hops[1:])}{gate}"
+                f"{_via(wrapper.hops[1:])}{_gate(wrapper.gate)}"
             )
             for stage in wrapper.unwrapped:
                 yield f"    {self._style.paint(RED, f'its docstring names {stage}, which no use of it is around')}"
@@ -242,3 +240,9 @@ def _ranges(places: Iterable[tuple[int, int]]) -> str:
 def _via(hops: Sequence[str]) -> str:
     """The hops by name: `, spec_stage_span -> profile_range -> torch.profiler.record_function`."""
     return ", " + " -> ".join(hop.partition(" ")[2] or hop for hop in hops) if hops else ""
+
+
+def _gate(gate: str) -> str:
+    if not gate:
+        return ""
+    return f", {gate}" if gate.startswith("only ") else f", only if {gate}"

@@ -45,6 +45,25 @@ class Facts:
     reaches: tuple[Reach, ...]
     statements: dict[FunctionRef, list[Statement]]
     brackets: dict[FunctionRef, tuple[Bracket, ...]]
+    timers: set[FunctionRef]
+
+
+def timers_of(cycle: Cycle, survey: Survey) -> set[FunctionRef]:
+    """The hot functions that are a timer's own: wrappers, setters, and all that only those call."""
+    found = {ref for ref in cycle.states if survey.is_timer(ref)}
+    callers: dict[FunctionRef, set[FunctionRef | None]] = {}
+    for transition in cycle.transitions:
+        target, caller = transition.target.frame.function, transition.caller.frame.function
+        if target is not None and target != caller:
+            callers.setdefault(target, set()).add(caller)
+    roots = {state.frame.function for state in cycle.path.entries}
+    pending = [ref for ref in callers if ref not in found and ref not in roots]
+    while True:
+        only = [ref for ref in pending if callers[ref] <= found]
+        if not only:
+            return found
+        found.update(only)
+        pending = [ref for ref in pending if ref not in found]
 
 
 def build_facts(
@@ -53,13 +72,12 @@ def build_facts(
 ) -> Facts:  # fmt: skip
     """Computes coverage: the brackets of hot functions that count, and what they reach."""
     hot = [ref for ref in cycle.states if roles.role(ref) == "hot"]
-    brackets = {
-        ref: bodies[ref].brackets for ref in hot if ref in bodies and bodies[ref].brackets and not survey.wrapper(ref)
-    }
+    timers = timers_of(cycle, survey)
+    brackets = {ref: bodies[ref].brackets for ref in hot if ref in bodies and bodies[ref].brackets and ref not in timers}
     scopes = Scopes(cycle)
     statements = {ref: _statements(library, cycle, scopes, reached, bodies.get(ref), brackets, ref) for ref in hot}
     reaches = tuple(Reach(scopes, brackets, clock) for clock in CLOCKS)
-    return Facts(library, cycle, roles, survey, reached, bodies, modules, scopes, reaches, statements, brackets)
+    return Facts(library, cycle, roles, survey, reached, bodies, modules, scopes, reaches, statements, brackets, timers)
 
 
 def _statements(
@@ -126,8 +144,8 @@ class Describer:
         if role != "hot":
             decorator = self._facts.roles.jit(ref)[1]
             return f"{REASONS[role]} ({decorator})" if decorator else REASONS[role]
-        if self._facts.survey.wrapper(ref):
-            return "it is a timer"
+        if ref in self._facts.timers:
+            return "it is part of a timer"
         if is_stub(self._facts.library.function(ref)):
             return "it has no body"
         return "" if self._facts.statements[ref] else "it does no work of its own"
@@ -184,7 +202,9 @@ class Describer:
         ]  # fmt: skip
 
     def brackets(self, body: BodyTiming) -> list[BracketFact]:
-        """The brackets of one body."""
+        """The brackets of one body; a wrapper's own are the brackets of its callers."""
+        if body.function is not None and self._facts.survey.wrapper(body.function):
+            return []
         return [self.bracket(bracket) for bracket in body.brackets]
 
     def bracket(self, bracket: Bracket) -> BracketFact:
@@ -217,7 +237,7 @@ class Describer:
         if ref is None:
             return "init"
         role = self._facts.roles.role(ref)
-        if self._facts.survey.wrapper(ref) or role in ("kernel", "compiled"):
+        if ref in self._facts.timers or self._facts.survey.is_timer(ref) or role in ("kernel", "compiled"):
             return "other"
         if role == "hot":
             lines = self._facts.reached.phases(ref, self._statement_at(ref, start, end)) or phases_of(self._facts.cycle.states[ref])

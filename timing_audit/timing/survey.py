@@ -34,11 +34,19 @@ class Survey:
         self._segments: dict[str, list[bytes]] = {}
         units = library.units
         self._timing.learn([unit.module.source for unit in units], self._definitions(units))
-        self._bodies: dict[FunctionRef, BodyTiming] = {}
+        self._hops: set[str] = set()
         self._wrappers: dict[FunctionRef, tuple[Wrapper, ...]] = {}
 
-    def bodies(self, path: str, frames: Mapping[FunctionRef, Sequence[Frame]]) -> dict[FunctionRef, BodyTiming]:
-        """The timing of every function of a file that can hold any; `frames` are those of the hot path."""
+    def read(self, paths: Iterable[str], frames: Mapping[FunctionRef, Sequence[Frame]]) -> dict[FunctionRef, BodyTiming]:
+        """The timing of the functions of some files; what stands between wrappers and clocks is noted."""
+        found: dict[FunctionRef, BodyTiming] = {}
+        for path in paths:
+            found.update(self._read(path, frames))
+        for body in found.values():
+            self._hops.update(hop for bracket in body.brackets if bracket.covers for hop in bracket.hops)
+        return found
+
+    def _read(self, path: str, frames: Mapping[FunctionRef, Sequence[Frame]]) -> dict[FunctionRef, BodyTiming]:
         unit = self._library.unit(path)
         found: dict[FunctionRef, BodyTiming] = {}
         for function in unit.outline.functions if unit is not None else ():
@@ -62,9 +70,10 @@ class Survey:
         found: dict[Bracket, None] = {}
         for cls in unit.outline.classes if unit is not None else ():
             order = self._names.classes.order(ClassRef(path, cls.qualname))
-            methods = [body for ref, body in bodies.items() if self._owner(ref) in order]
+            methods = [_own_ends(body) for ref, body in bodies.items() if self._owner(ref) in order]
             if any(body.starts for body in methods) and any(body.ends for body in methods):
-                found.update(dict.fromkeys(class_timing(methods).brackets))
+                crossing = (bracket for bracket in class_timing(methods).brackets if bracket.start_line != bracket.end_line)
+                found.update(dict.fromkeys(crossing))
         return list(found)
 
     def wrapper(self, ref: FunctionRef) -> tuple[Wrapper, ...]:
@@ -72,6 +81,12 @@ class Survey:
         if ref not in self._wrappers:
             self._wrappers[ref] = self._timing.wrapper_of(self._value(ref, self._library.function(ref)))
         return self._wrappers[ref]
+
+    def is_timer(self, ref: FunctionRef) -> bool:
+        """Whether the function is a wrapper, a setter that stamps a time, or one of the hops of a wrapper."""
+        if self.wrapper(ref) or self._timing.wrappers.calls.setter(self._value(ref, self._library.function(ref))) is not None:
+            return True
+        return f"{ref.path}:{ref.line} {ref.qualname}" in self._hops
 
     def inferred(self, path: str) -> list[Inferred]:
         """The wrappers that a file defines."""
@@ -123,6 +138,13 @@ class Survey:
         if lines is None:
             lines = self._segments[unit.path] = unit.module.source.split(b"\n")
         return b"\n".join(lines[start - 1 : end])
+
+
+def _own_ends(body: BodyTiming) -> BodyTiming:
+    """Without the starts and ends that the body only passes through: they are those of what it calls."""
+    return body._replace(
+        starts=tuple(start for start in body.starts if not start.hops), ends=tuple(end for end in body.ends if not end.hops)
+    )
 
 
 def joined(bodies: Sequence[BodyTiming]) -> BodyTiming:
