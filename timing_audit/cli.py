@@ -75,16 +75,23 @@ def _remember(context: click.Context, parameter: click.Parameter, value: object)
         setattr(settings, parameter.name or "", value)
 
 
+def _option(*names: str, text: str = "", **attributes: Any) -> Callable[[Command], Command]:
+    return click.option(*names, expose_value=False, callback=_remember, help=text, **attributes)
+
+
+COMMON = (
+    _option("-v", "--verbose", is_flag=True, text="Say what was read."),
+    _option("-q", "--quiet", is_flag=True, text="Only the report and errors."),
+    _option("--color/--no-color", default=None, text="Colours, or none; on a terminal by default."),
+    _option("--no-cache", is_flag=True, hidden=True),
+    _option("--python", metavar="EXE", text="Audit the package that this interpreter would import."),
+    _option("--rules", metavar="DIR", text="More packs, beside the tool's own."),
+)
+
+
 def common(command: Command) -> Command:
     """Gives a command the options that all share."""
-    for option in (
-        click.option("-v", "--verbose", is_flag=True, expose_value=False, callback=_remember, help="Say what was read."),
-        click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=_remember, help="Only the report and errors."),
-        click.option("--color/--no-color", default=None, expose_value=False, callback=_remember, help="Colours, or none; on a terminal by default."),
-        click.option("--no-cache", is_flag=True, expose_value=False, callback=_remember, hidden=True),
-        click.option("--python", metavar="EXE", expose_value=False, callback=_remember, help="Audit the package that this interpreter would import."),
-        click.option("--rules", metavar="DIR", expose_value=False, callback=_remember, help="More packs, beside the tool's own."),
-    ):  # fmt: skip
+    for option in COMMON:
         command = option(command)
     return command
 
@@ -98,20 +105,45 @@ def cli() -> None:
 
 @cli.command()
 @click.argument("target", required=False)
-@click.option("--entry", "entries", multiple=True, metavar="GLOB", help="Start at functions with this qualname, in place of the packs' entry points.")
+@click.option(
+    "--entry",
+    "entries",
+    multiple=True,
+    metavar="GLOB",
+    help="Start at functions with this qualname, in place of the packs' entry points.",
+)
 @click.option("--phase", type=click.Choice(["decode", "prefill", "all"]), default="all", help="Only this phase.")
-@click.option("--worker", "workers", multiple=True, metavar="NAME", help="Only this worker: a class, or what one launches with (EAGLE3).")
+@click.option(
+    "--worker",
+    "workers",
+    multiple=True,
+    metavar="NAME",
+    help="Only this worker: a class, or what one launches with (EAGLE3).",
+)
 @click.option("--all-files", is_flag=True, help="Read every file, not only those of the hot path.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="What the report is written as.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="What the report is written as."
+)
 @click.option("-o", "--output", metavar="FILE", help="Where the report goes, in place of standard output.")
-@click.option("--top", type=click.IntRange(min=0), default=None, metavar="N", help=f"How many untimed functions the text names ({DEFAULT_TOP}).")
+@click.option(
+    "--top",
+    type=click.IntRange(min=0),
+    default=None,
+    metavar="N",
+    help=f"How many untimed functions the text names ({DEFAULT_TOP}).",
+)
 @click.option("--all", "everything", is_flag=True, help="Leave nothing out of the text.")
-@click.option("--fail-under", type=click.FloatRange(0, 100), metavar="PCT", help="Exit with 1 if less of the hot functions is timed, on the host or the device.")
+@click.option(
+    "--fail-under",
+    type=click.FloatRange(0, 100),
+    metavar="PCT",
+    help="Exit with 1 if less of the hot functions is timed, on the host or the device.",
+)
 @common
 @click.pass_obj
 def scan(
-    settings: Settings, target: str | None, entries: tuple[str, ...], phase: str, workers: tuple[str, ...], all_files: bool,
-    form: str, output: str | None, top: int | None, everything: bool, fail_under: float | None,
+    settings: Settings, target: str | None, entries: tuple[str, ...], phase: str, workers: tuple[str, ...],
+    all_files: bool, form: str, output: str | None, top: int | None, everything: bool, fail_under: float | None,
 ) -> int:  # fmt: skip
     """Find every timing site, the hot path, and what on it no timer covers.
 
@@ -219,7 +251,9 @@ def _write(text: str, output: str | None) -> None:
         else:
             _replace(path, text)
     except OSError as error:
-        raise TimingAuditError(f"{output} cannot be written: {error.strerror or error}", exit_code=UNAUDITABLE) from None
+        raise TimingAuditError(
+            f"{output} cannot be written: {error.strerror or error}", exit_code=UNAUDITABLE
+        ) from None
 
 
 def _replace(path: Path, text: str) -> None:

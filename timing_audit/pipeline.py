@@ -28,6 +28,7 @@ from timing_audit.timing.summary import Summarizer
 from timing_audit.timing.survey import Survey
 
 EVERYTHING = "*"
+DEFAULT = Options()
 DEEPEST_RECURSION = 20_000
 """Expressions and the evaluation of calls nest; Python's own limit is made for programs that do not."""
 
@@ -143,7 +144,9 @@ class Audit:
         if self._everything or not globs:
             return set()
         named = [state.frame for state in self._explorer.entry_states(globs)]
-        frames = [f for f in dict.fromkeys(named) if f.function is not None and self._engine.mark(f.function) == CAPTURE]
+        frames = [
+            f for f in dict.fromkeys(named) if f.function is not None and self._engine.mark(f.function) == CAPTURE
+        ]
         steps = self._explorer.trace([State(frame, Phase(CAPTURE, frozenset()), "", "", "") for frame in frames]).steps
         return {state.frame.function for state in steps if state.frame.function is not None}
 
@@ -173,13 +176,19 @@ class Audit:
         summarizer = Summarizer(facts, describer, self._packs)
         inferred = [wrapper for unit in files for wrapper in facts.survey.inferred(unit.path)]
         functions = tuple(describer.function(unit, ref) for unit in files for ref in functions_of(unit))
+        wrappers = tuple(summarizer.wrappers(inferred, brackets))
         return Report(
-            Target(self._tree.label, self._tree.package, self._tree.version, _entry_names(facts.cycle.path)),
-            functions, describer.edges(), tuple(sorted(site for body in bodies for site in describer.sites(body))),
-            tuple(brackets), tuple(region for ref in sorted(facts.statements) for region in describer.regions(ref)), (),
-            self._skipped(), Summary(tuple(_rows(summarizer, facts)), tuple(summarizer.wrappers(inferred, brackets)), self._parsed()),
-            (),
-        )  # fmt: skip
+            target=Target(self._tree.label, self._tree.package, self._tree.version, _entry_names(facts.cycle.path)),
+            functions=functions,
+            edges=describer.edges(),
+            sites=tuple(sorted(site for body in bodies for site in describer.sites(body))),
+            brackets=tuple(brackets),
+            regions=tuple(region for ref in sorted(facts.statements) for region in describer.regions(ref)),
+            findings=(),
+            skipped=self._skipped(),
+            summary=Summary(tuple(_rows(summarizer, facts)), wrappers, self._parsed()),
+            next=(),
+        )
 
     def _skipped(self) -> tuple[Skipped, ...]:
         problems = {problem.file: problem.reason for problem in self._library.problems}
@@ -208,9 +217,7 @@ def select(report: Report, packs: Packs, options: Options) -> Report:
     known = {row.worker for row in report.summary.rows if row.worker is not None}
     workers = known_workers(options.workers, known, packs)
     phases = options.phases or PHASES
-    rows = tuple(
-        row for row in report.summary.rows if row.phase in phases and (not workers or row.worker in workers)
-    )
+    rows = tuple(row for row in report.summary.rows if row.phase in phases and (not workers or row.worker in workers))
     functions = tuple(
         fact
         for fact in report.functions
@@ -229,14 +236,19 @@ def select(report: Report, packs: Packs, options: Options) -> Report:
 
 def known_workers(names: Sequence[str], known: set[str], packs: Packs) -> set[str]:
     """The worker classes that names stand for: classes, and what one launches with."""
-    launched = {name: set(classes) & known for rule in packs.select(WorkerRule) for name, classes in rule.workers}
+    launched: dict[str, set[str]] = {}
+    for rule in packs.select(WorkerRule):
+        for name, classes in rule.workers:
+            launched.setdefault(name, set()).update(known & set(classes))
     found: set[str] = set()
     for name in names:
-        classes = {name} if name in known else launched.get(name.upper(), set())
-        if not classes:
+        meant = {name} if name in known else launched.get(name.upper(), set())
+        if not meant:
             listed = ", ".join([*sorted(known), *sorted(name for name, classes in launched.items() if classes)])
-            raise TimingAuditError(f"no worker {name} in this target", hint=f"it has {listed or 'none'}", exit_code=USAGE)
-        found |= classes
+            raise TimingAuditError(
+                f"no worker {name} in this target", hint=f"it has {listed or 'none'}", exit_code=USAGE
+            )
+        found |= meant
     return found
 
 
@@ -246,12 +258,14 @@ def next_steps(report: Report, options: Options) -> tuple[tuple[str, ...], ...]:
     gaps = [(sum(not (s.timed.host or s.timed.device) for s in row.stages), row) for row in report.summary.rows]
     most = max((gap for gap, _ in gaps), default=0)
     row = next((row for gap, row in gaps if gap == most and row.worker is not None), None)
-    narrowed = [(*scan, "--worker", row.worker, "--phase", row.phase, "--all")] if row is not None and row.worker else []
+    narrowed = (
+        [(*scan, "--worker", row.worker, "--phase", row.phase, "--all")] if row is not None and row.worker else []
+    )
     return (*narrowed, (*scan, "--format", "json"))
 
 
 def audit(
-    tree: Tree, packs: Packs, options: Options = Options(), progress: Callable[[str], None] = lambda path: None
+    tree: Tree, packs: Packs, options: Options = DEFAULT, progress: Callable[[str], None] = lambda path: None
 ) -> Report:
     """Audits a tree; `progress` hears of every file that is read."""
     limit = sys.getrecursionlimit()

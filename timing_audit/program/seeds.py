@@ -34,7 +34,9 @@ def seeds(
 def _wanted(engine: Engine, globs: tuple[str, ...]) -> list[list[str]]:
     if globs:
         return [list(globs)]
-    return [[g for rule in engine.entries if rule.role == role for g in rule.functions] for role in ("scheduler", "worker")]
+    return [
+        [g for rule in engine.entries if rule.role == role for g in rule.functions] for role in ("scheduler", "worker")
+    ]
 
 
 def defined_by(globs: Iterable[str]) -> list[bytes]:

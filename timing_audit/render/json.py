@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, Union
+from collections.abc import Iterable
+from typing import Protocol
 
 from timing_audit import __version__
 from timing_audit.model.report import Report, Summary
 
 SCHEMA = 1
-Json = Union[str, int, bool, None, Sequence["Json"], Mapping[str, "Json"]]
 
 
 def render_json(report: Report) -> str:
@@ -18,7 +17,7 @@ def render_json(report: Report) -> str:
     return json.dumps(document(report), indent=1, ensure_ascii=False) + "\n"
 
 
-def document(report: Report) -> dict[str, Json]:
+def document(report: Report) -> dict[str, object]:
     """The document as plain data."""
     return {
         "schema": SCHEMA,
@@ -40,7 +39,7 @@ class _Fact(Protocol):
     def _asdict(self) -> dict[str, object]: ...
 
 
-def _plain(value: object) -> Json:
+def _plain(value: object) -> object:
     """Facts become objects and tuples lists, at any depth."""
     if isinstance(value, tuple):
         asdict = getattr(value, "_asdict", None)
@@ -50,15 +49,15 @@ def _plain(value: object) -> Json:
     raise TypeError(f"{type(value).__name__} has no place in a report")
 
 
-def _fields(fact: _Fact, leave: str = "") -> dict[str, Json]:
+def _fields(fact: _Fact, leave: str = "") -> dict[str, object]:
     """The fields of a fact, less some that only other renderers need."""
     return {name: _plain(value) for name, value in fact._asdict().items() if name not in leave.split()}
 
 
-def _summary(summary: Summary) -> dict[str, Json]:
+def _summary(summary: Summary) -> dict[str, object]:
     rows = [_fields(row, leave="tallies") | {"coverage": _plain(row.tallies)} for row in summary.rows]
     return {"rows": rows, "wrappers": _rows(summary.wrappers), "parsed": _plain(summary.parsed)}
 
 
-def _rows(facts: Iterable[_Fact], leave: str = "") -> list[Json]:
+def _rows(facts: Iterable[_Fact], leave: str = "") -> list[object]:
     return [_fields(fact, leave) for fact in facts]

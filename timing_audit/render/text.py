@@ -18,7 +18,7 @@ BOLD, GREEN, RED, DIM, PLAIN = "\033[1m", "\033[32m", "\033[31m", "\033[2m", "\0
 
 
 class Style(NamedTuple):
-    """How much to say, and how; `prefix` leads from the current folder to the import root, `root` names it otherwise."""
+    """How much to say, and how; `prefix` leads from here to the import root, else `root` names it."""
 
     top: int | None = 10
     color: bool = False
@@ -30,7 +30,10 @@ class Style(NamedTuple):
         return f"{code}{text}{PLAIN}" if self.color and text else text
 
 
-def render_text(report: Report, style: Style = Style()) -> str:
+DEFAULT = Style()
+
+
+def render_text(report: Report, style: Style = DEFAULT) -> str:
     """The whole text."""
     return "\n".join(_Text(report, style).lines()).rstrip("\n") + "\n"
 
@@ -42,8 +45,8 @@ class _Text:
 
     def lines(self) -> Iterator[str]:
         for block in (
-            self._head(), self._answers(), self._stages(), self._cycle(), self._wrappers(), self._coverage(), self._untimed(),
-            self._unknown(), self._next(),
+            self._head(), self._answers(), self._stages(), self._cycle(), self._wrappers(),
+            self._coverage(), self._untimed(), self._unknown(), self._next(),
         ):  # fmt: skip
             found = list(block)
             if found:
@@ -98,7 +101,7 @@ class _Text:
         if not total:
             return f"no timer in {row.file.rpartition('/')[2]}"
         if len(by_phase) == 1:
-            (phase, places), = by_phase.items()
+            ((phase, places),) = by_phase.items()
             return f"{_count(total, 'timer')}, {_phase(phase)} only ({_ranges(places)})"
         parts = (f"{len(places)} {_phase(phase)} ({_ranges(places)})" for phase, places in sorted(by_phase.items()))
         return f"{_count(total, 'timer')}: {', '.join(parts)}"
@@ -149,7 +152,8 @@ class _Text:
 
     def _timer(self, timer: Timer) -> str:
         label = f" `{timer.label}`" if timer.label else ""
-        return f"{self._place(timer.file, timer.start_line, timer.end_line)} {timer.clock}{label}{_via(timer.hops)}{_gate(timer.gate)}"
+        place = self._place(timer.file, timer.start_line, timer.end_line)
+        return f"{place} {timer.clock}{label}{_via(timer.hops)}{_gate(timer.gate)}"
 
     def _wrappers(self) -> Iterator[str]:
         told = [wrapper for wrapper in self._report.summary.wrappers if wrapper.hot_uses or wrapper.unwrapped]
@@ -158,10 +162,9 @@ class _Text:
         if told:
             yield self._title("the tree's own timers")
         for wrapper in told:
-            yield (
-                f"  {self._place(wrapper.file, wrapper.line)} {wrapper.name}, {_count(wrapper.uses, 'use')}: {wrapper.clock}"
-                f"{_via(wrapper.hops[1:])}{_gate(wrapper.gate)}"
-            )
+            place, uses = self._place(wrapper.file, wrapper.line), _count(wrapper.uses, "use")
+            how = f"{wrapper.clock}{_via(wrapper.hops[1:])}{_gate(wrapper.gate)}"
+            yield f"  {place} {wrapper.name}, {uses}: {how}"
             for stage in wrapper.unwrapped:
                 yield f"    {self._style.paint(RED, f'its docstring names {stage}, which no use of it is around')}"
 
@@ -181,7 +184,7 @@ class _Text:
             figures = [sum(word in wanted for word in column) for column in words]
             shares = (f"{n:,} {percent(n, of):>5}" for n, of in zip(figures, counted, strict=True))
             yield f"  {name:<22}" + "".join(f"{share:>12}" for share in shares)
-        yield f"  and {len(hot) - counted[0]:,} that are not counted: timers, stubs, and functions that do no work of their own"
+        yield f"  and {len(hot) - counted[0]:,} not counted: parts of timers, stubs, and what does no work of its own"
 
     def _untimed(self) -> Iterator[str]:
         ranked = rank(self._hot())
@@ -198,7 +201,10 @@ class _Text:
 
     def _unknown(self) -> Iterator[str]:
         for name, figures in (
-            ("frontier, calls that may stay in the tree and were not resolved", [r.frontier for r in self._report.summary.rows]),
+            (
+                "frontier, calls that may stay in the tree and were not resolved",
+                [r.frontier for r in self._report.summary.rows],
+            ),
             ("external calls", [row.external for row in self._report.summary.rows]),
         ):
             known = [figure for figure in figures if figure is not None]
@@ -219,7 +225,15 @@ def rank(functions: Iterable[FunctionFact]) -> list[FunctionFact]:
     """The untimed ones, those that matter most first: in a stage, near the entry point, in many loops."""
     untimed = [fact for fact in functions if fact.coverage == UNTIMED]
     return sorted(
-        untimed, key=lambda fact: (DECODE not in fact.phases, fact.stage is None, len(fact.via), -fact.loops, fact.file, fact.line)
+        untimed,
+        key=lambda fact: (
+            DECODE not in fact.phases,
+            fact.stage is None,
+            len(fact.via),
+            -fact.loops,
+            fact.file,
+            fact.line,
+        ),
     )
 
 

@@ -73,7 +73,9 @@ def build_facts(
     """Computes coverage: the brackets of hot functions that count, and what they reach."""
     hot = [ref for ref in cycle.states if roles.role(ref) == "hot"]
     timers = timers_of(cycle, survey)
-    brackets = {ref: bodies[ref].brackets for ref in hot if ref in bodies and bodies[ref].brackets and ref not in timers}
+    brackets = {
+        ref: bodies[ref].brackets for ref in hot if ref in bodies and bodies[ref].brackets and ref not in timers
+    }
     scopes = Scopes(cycle)
     statements = {ref: _statements(library, cycle, scopes, reached, bodies.get(ref), brackets, ref) for ref in hot}
     reaches = tuple(Reach(scopes, brackets, clock) for clock in CLOCKS)
@@ -87,7 +89,9 @@ def _statements(
     """The hot statements of a function; the cycle's brackets cover none of them."""
     found = brackets.get(ref, ())
     counted = [
-        bracket if not any(scopes.is_cycle(state, bracket) for state in cycle.states[ref]) else bracket._replace(covers=())
+        bracket
+        if not any(scopes.is_cycle(state, bracket) for state in cycle.states[ref])
+        else bracket._replace(covers=())
         for bracket in found
     ]
     lines = [span for span in statement_lines(library.body(ref)) if reached.phases(ref, span)]
@@ -132,7 +136,9 @@ class Describer:
         if reason:
             return Clocks(EXCLUDED, EXCLUDED, EXCLUDED), reason
         statements = self._facts.statements[ref]
-        words = [word(statements, clock, states, reach) for clock, reach in zip(CLOCKS, self._facts.reaches, strict=True)]
+        words = [
+            word(statements, clock, states, reach) for clock, reach in zip(CLOCKS, self._facts.reaches, strict=True)
+        ]
         return Clocks(*words), ""
 
     def is_excluded(self, ref: FunctionRef) -> bool:
@@ -183,8 +189,8 @@ class Describer:
             if here is None or there is None:
                 continue
             fact = EdgeFact(
-                here.path, edge.line, edge.column, here.qualname, there.path, there.qualname, there.line, edge.how, edge.kind,
-                (), edge.loops,
+                here.path, edge.line, edge.column, here.qualname, there.path, there.qualname, there.line,
+                edge.how, edge.kind, (), edge.loops,
             )  # fmt: skip
             found.setdefault(fact, set()).add(caller.phase.name)
         return tuple(sorted(fact._replace(phases=in_order(phases)) for fact, phases in found.items()))
@@ -195,8 +201,8 @@ class Describer:
         """The sites of one body."""
         return [
             SiteFact(
-                site.file, site.line, site.column, site.kind, site.purpose.value, _name(site), self._phase_at(body, site.line, site.line),
-                site.hops, site.gate, site.rule,
+                site.file, site.line, site.column, site.kind, site.purpose.value, _name(site),
+                self._phase_at(body, site.line, site.line), site.hops, site.gate, site.rule,
             )
             for site in body.sites
         ]  # fmt: skip
@@ -212,7 +218,8 @@ class Describer:
         ref = bracket.function
         states = self._facts.cycle.states.get(ref, []) if ref is not None and ref in self._facts.brackets else []
         is_cycle = any(self._facts.scopes.is_cycle(state, bracket) for state in states) if bracket.covers else False
-        around = {stage for state in states for stage in self._around(state, bracket)}
+        held = [state for state in states if self._facts.scopes.inner(state, bracket)] or states
+        around = {stage for state in held for stage in self._around(state, bracket)}
         stage = next(iter(around)) if len(around) == 1 and not is_cycle else None
         phase = self._phase_of(ref, bracket)
         return BracketFact(
@@ -240,7 +247,9 @@ class Describer:
         if ref in self._facts.timers or self._facts.survey.is_timer(ref) or role in ("kernel", "compiled"):
             return "other"
         if role == "hot":
-            lines = self._facts.reached.phases(ref, self._statement_at(ref, start, end)) or phases_of(self._facts.cycle.states[ref])
+            lines = self._facts.reached.phases(ref, self._statement_at(ref, start, end)) or phases_of(
+                self._facts.cycle.states[ref]
+            )
             return lines[0] if lines else DECODE
         if role == "capture":
             return "capture"
@@ -266,12 +275,16 @@ class Describer:
         def place(lines: Lines) -> tuple[str, str]:
             phase = (facts.reached.phases(ref, lines) or (DECODE,))[0]
             stages = {
-                t.enters_stage for t in entered if t.caller.phase.name == phase and lines.start <= t.edge.line <= lines.end
+                t.enters_stage
+                for t in entered
+                if t.caller.phase.name == phase and lines.start <= t.edge.line <= lines.end
             }
             return phase, stages.pop() if len(stages) == 1 else lead.stage
 
         return [
-            RegionFact(ref.path, region.start, region.end, ref.qualname, region.stage or None, region.phase, region.timed)
+            RegionFact(
+                ref.path, region.start, region.end, ref.qualname, region.stage or None, region.phase, region.timed
+            )
             for region in regions_of(facts.statements[ref], place, outside)
         ]
 

@@ -38,7 +38,9 @@ class Reached:
         """The lines of one phase."""
         key = (ref, phase)
         if key not in self._known:
-            ways = {(state.frame, state.phase) for state in self._cycle.states.get(ref, ()) if state.phase.name == phase}
+            ways = {
+                (state.frame, state.phase) for state in self._cycle.states.get(ref, ()) if state.phase.name == phase
+            }
             self._known[key] = frozenset().union(*(self._walk(frame, walked) for frame, walked in ways))
         return self._known[key]
 

@@ -43,11 +43,20 @@ class Summarizer:
         timed = [self._timed_statements(ref, states[ref], phase) for ref in hot]
         every = [state for found in states.values() for state in found]
         return Row(
-            worker or None, self.launched_with(worker), phase, entry.frame.path, _line(entry), len(hot), _tallies(words),
-            sum(total for total, _ in timed), Count(*(sum(count[i] for _, count in timed) for i in range(3))),
-            tuple(_stage_row(stage) for stage in self._stages.of(worker, phase)),
-            tuple(_timer(bracket) for bracket in self._stages.cycle_brackets(every)), None, None,
-        )  # fmt: skip
+            worker=worker or None,
+            launched_with=self.launched_with(worker),
+            phase=phase,
+            file=entry.frame.path,
+            line=_line(entry),
+            functions=len(hot),
+            tallies=_tallies(words),
+            statements=sum(total for total, _ in timed),
+            timed_statements=Count(*(sum(count[place] for _, count in timed) for place in range(3))),
+            stages=tuple(_stage_row(stage) for stage in self._stages.of(worker, phase)),
+            cycle=tuple(_timer(bracket) for bracket in self._stages.cycle_brackets(every)),
+            frontier=None,
+            external=None,
+        )
 
     def _entries(self, worker: str, phase: str) -> list[State]:
         cycle = self._facts.cycle
@@ -90,9 +99,16 @@ class Summarizer:
             measure = wrapper.measures[0]
             found.append(
                 WrapperFact(
-                    measure.file, measure.line, wrapper.ref.qualname, measure.clock.value, measure.hops, measure.gate,
-                    len(uses), sum(bracket.phase in PHASES for bracket in uses), missing,
-                )  # fmt: skip
+                    measure.file,
+                    measure.line,
+                    wrapper.ref.qualname,
+                    measure.clock.value,
+                    measure.hops,
+                    measure.gate,
+                    len(uses),
+                    sum(bracket.phase in PHASES for bracket in uses),
+                    missing,
+                )
             )
         return sorted(found)
 

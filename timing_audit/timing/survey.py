@@ -37,7 +37,9 @@ class Survey:
         self._hops: set[str] = set()
         self._wrappers: dict[FunctionRef, tuple[Wrapper, ...]] = {}
 
-    def read(self, paths: Iterable[str], frames: Mapping[FunctionRef, Sequence[Frame]]) -> dict[FunctionRef, BodyTiming]:
+    def read(
+        self, paths: Iterable[str], frames: Mapping[FunctionRef, Sequence[Frame]]
+    ) -> dict[FunctionRef, BodyTiming]:
         """The timing of the functions of some files; what stands between wrappers and clocks is noted."""
         found: dict[FunctionRef, BodyTiming] = {}
         for path in paths:
@@ -72,7 +74,9 @@ class Survey:
             order = self._names.classes.order(ClassRef(path, cls.qualname))
             methods = [_own_ends(body) for ref, body in bodies.items() if self._owner(ref) in order]
             if any(body.starts for body in methods) and any(body.ends for body in methods):
-                crossing = (bracket for bracket in class_timing(methods).brackets if bracket.start_line != bracket.end_line)
+                crossing = (
+                    bracket for bracket in class_timing(methods).brackets if bracket.start_line != bracket.end_line
+                )
                 found.update(dict.fromkeys(crossing))
         return list(found)
 
@@ -84,7 +88,10 @@ class Survey:
 
     def is_timer(self, ref: FunctionRef) -> bool:
         """Whether the function is a wrapper, a setter that stamps a time, or one of the hops of a wrapper."""
-        if self.wrapper(ref) or self._timing.wrappers.calls.setter(self._value(ref, self._library.function(ref))) is not None:
+        if (
+            self.wrapper(ref)
+            or self._timing.wrappers.calls.setter(self._value(ref, self._library.function(ref))) is not None
+        ):
             return True
         return f"{ref.path}:{ref.line} {ref.qualname}" in self._hops
 
@@ -143,7 +150,8 @@ class Survey:
 def _own_ends(body: BodyTiming) -> BodyTiming:
     """Without the starts and ends that the body only passes through: they are those of what it calls."""
     return body._replace(
-        starts=tuple(start for start in body.starts if not start.hops), ends=tuple(end for end in body.ends if not end.hops)
+        starts=tuple(start for start in body.starts if not start.hops),
+        ends=tuple(end for end in body.ends if not end.hops),
     )
 
 
