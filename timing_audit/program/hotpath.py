@@ -131,6 +131,11 @@ class Explorer:
             known = self._moded[frame, phase] = (self.evaluator.cells.growth, found)
         return known[1]
 
+    def successors(self, state: State) -> list[tuple[Edge, State]]:
+        """The calls that a state makes, each with the state that it leads to; calls that leave the path are not among them."""
+        inside = (edge for edge in self.edges(state.frame, state.phase) if self._inside(edge, state.phase))
+        return [(edge, self._enter(state, edge)) for edge in inside]
+
     def _read(self, frame: Frame, phase: Phase) -> tuple[list[Edge], bool]:
         """The sorted edges of the body, and whether they hold for any phase."""
         asked = self._asked(frame, phase)
