@@ -1,0 +1,88 @@
+"""The program layer over small programs and whole releases, as its tests drive it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from timing_audit.packs.load import load_packs
+from timing_audit.program.engine import Engine
+from timing_audit.program.evaluate import Evaluator
+from timing_audit.program.hotpath import Explorer, HotPath
+from timing_audit.program.library import Library, Sources, Unit
+from timing_audit.source.tree import Tree
+
+
+class Program:
+    """Sources held in memory: a program of a test, written as `# --- file: path` parts."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self._files = dict(files)
+
+    @property
+    def paths(self) -> Sequence[str]:
+        return sorted(self._files)
+
+    def utf8(self, path: str) -> bytes:
+        return self._files[path].encode()
+
+
+class TreeSources(NamedTuple):
+    """The files of a target that was opened."""
+
+    tree: Tree
+
+    @property
+    def paths(self) -> Sequence[str]:
+        return self.tree.paths
+
+    def utf8(self, path: str) -> bytes:
+        return self.tree.read(path).data
+
+
+@cache
+def engine() -> Engine:
+    """What the shipped packs say of SGLang."""
+    return Engine(load_packs())
+
+
+def split_files(text: str, default: str = "main.py") -> dict[str, str]:
+    """The files of a text in which `# --- file: path` lines stand before each; without one, it is one file."""
+    files: dict[str, list[str]] = {}
+    name = default
+    for line in text.splitlines(keepends=True):
+        if line.startswith("# --- file:"):
+            name = line.removeprefix("# --- file:").strip()
+            files[name] = []
+        else:
+            files.setdefault(name, []).append(line)
+    return {path: "".join(lines) for path, lines in files.items()}
+
+
+def explorer(sources: Sources, wanted: Callable[[bytes], bool]) -> Explorer:
+    """An explorer that has read the files whose text is wanted; it reads others when a path leads there."""
+    library = Library(sources, engine().leaves)
+    evaluator = Evaluator(library, engine().calls)
+
+    def remember(unit: Unit) -> None:
+        evaluator.attributes.want_again(unit)
+        evaluator.classes.note(unit)
+
+    library.on_unit = remember
+    for path in sources.paths:
+        if wanted(sources.utf8(path)):
+            library.unit(path)
+    return Explorer(library, evaluator, engine())
+
+
+def trace_program(text: str, *globs: str) -> HotPath:
+    """The hot path of a small program, all of whose files are read."""
+    found = explorer(Program(split_files(text)), lambda data: True)
+    return found.trace(found.entry_states(globs))
+
+
+def trace_release(tree: Tree) -> HotPath:
+    """The hot path of a release from the entry points that the packs name."""
+    found = explorer(TreeSources(tree), lambda data: b"def event_loop_" in data or b"class ForwardMode" in data)
+    return found.trace(found.entry_states())
