@@ -6,7 +6,7 @@ every value is immutable and hashable.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Union
+from typing import ClassVar, NamedTuple, Union
 
 
 class FunctionRef(NamedTuple):
@@ -22,16 +22,33 @@ class ClassRef(NamedTuple):
     qualname: str
 
 
-class Frame(NamedTuple):
+class Frame:
     """A function body together with the class of its `self`: the unit of the analysis.
 
     `function` is None for a module's own statements. A nested function keeps the receiver of the
-    function around it.
+    function around it. Frames are keys of nearly everything, so equal ones are one object: they
+    compare and hash by identity.
     """
 
+    __slots__ = ("function", "path", "receiver")
+    _known: ClassVar[dict[tuple[str, FunctionRef | None, ClassRef | None], Frame]] = {}
     path: str
     function: FunctionRef | None
     receiver: ClassRef | None
+
+    def __new__(cls, path: str, function: FunctionRef | None, receiver: ClassRef | None) -> Frame:
+        key = (path, function, receiver)
+        frame = cls._known.get(key)
+        if frame is None:
+            frame = cls._known[key] = super().__new__(cls)
+            frame.path, frame.function, frame.receiver = key
+        return frame
+
+    def __reduce__(self) -> tuple[type[Frame], tuple[str, FunctionRef | None, ClassRef | None]]:
+        return Frame, (self.path, self.function, self.receiver)
+
+    def __repr__(self) -> str:
+        return f"Frame({self.path!r}, {self.function!r}, {self.receiver!r})"
 
 
 class External(NamedTuple):

@@ -5,27 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from timing_audit.model.pack import matches_qualname
 from timing_audit.model.program import (
     NOTHING, Bag, ClassRef, ClassValue, External, Frame, FunctionRef, FunctionValue, Instance, Leaf, Literal,
     ModuleValue, SuperValue, Value, Values,
 )  # fmt: skip
 from timing_audit.model.syntax import Call, Expr, Function, Name
 from timing_audit.program.classes import is_property
-from timing_audit.program.outside import ANYTHING
 from timing_audit.program.library import Unit, has_decorator
+from timing_audit.program.outside import ANYTHING
 from timing_audit.program.scopes import Definition, nodes
 
 if TYPE_CHECKING:
     from timing_audit.program.evaluate import Evaluator
 
 
+def informative(values: Values) -> bool:
+    """Whether anything but constants is known."""
+    return any(not isinstance(value, Literal) for value in values)
+
+
 class Attributes:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._made: dict[ClassRef, set[ClassRef]] = {}
-        self._wanted: dict[str, set[ClassRef]] = {}
+        self._holders: dict[str, list[Unit]] = {}
         self._foreign: dict[str, tuple[int, list[tuple[Frame, Expr, Definition]]]] = {}
-        self.hints: dict[tuple[str, str], tuple[str, ...]] = {}
+        self.hints: dict[str, tuple[str, ...]] = {}
         self._delegating: set[tuple[ClassRef, str]] = set()
 
     def of_all(self, values: Iterable[Value], name: str) -> Values:
@@ -145,27 +151,28 @@ class Attributes:
 
     def stored(self, ref: ClassRef, name: str) -> Values:
         """The cell of an attribute: what its class, its methods and others put there."""
-        found = self._hinted(ref, name)
+        found: Values = NOTHING
         for frame, definition in self._definitions(ref, name):
             found |= self._evaluator.definition(frame, definition)
         found |= self._constructed(ref, name)
-        self._wanted.setdefault(name, set()).add(ref)
-        return found | self._from_outside(ref, name)
+        found |= self._from_outside(ref, name)
+        return found if name not in self.hints or informative(found) else found | self.hinted(name)
 
     def want_again(self, unit: Unit) -> None:
         """A new module may hold assignments to attributes that were not found so far."""
-        for name, refs in self._wanted.items():
-            if unit.mentions(name):
-                for ref in refs:
-                    self._evaluator.cells.poke(("attr", ref, name))
+        for name in unit.attributes:
+            self._holders.setdefault(name, []).append(unit)
+            self._evaluator.cells.poke(("stores", name))
 
-    def _hinted(self, ref: ClassRef, name: str) -> Values:
-        found: set[Value] = set()
-        for cls in self._evaluator.classes.order(ref):
-            for hinted in self.hints.get((cls.qualname, name), ()):
-                module, _, simple = hinted.rpartition(".")
-                found.update(Instance(v.ref, False) for v in self._evaluator.member(module, simple) if isinstance(v, ClassValue))
-        return frozenset(found)
+    def hinted(self, name: str) -> Values:
+        """What the packs say that an attribute or parameter of this name may hold."""
+        globs = self.hints.get(name, ())
+        return frozenset(
+            Instance(ClassRef(unit.path, cls.qualname), False)
+            for unit in (self._evaluator.library.units if globs else ())
+            for cls in unit.outline.classes
+            if matches_qualname(globs, cls.qualname)
+        )
 
     def _definitions(self, ref: ClassRef, name: str) -> Iterator[tuple[Frame, Definition]]:
         for cls in self._evaluator.classes.order(ref):
@@ -204,15 +211,24 @@ class Attributes:
     def _from_outside(self, ref: ClassRef, name: str) -> Values:
         """`other.name = value` in a parsed module, where `other` may be an object of the class."""
         found, order = NOTHING, self._evaluator.classes.order
-        for frame, receiver, definition in self._foreign_stores(name):
-            receivers = self._evaluator.evaluate(frame, receiver)
-            if any(isinstance(v, Instance) and (v.ref in order(ref) or ref in order(v.ref)) for v in receivers):
+        for owner, place in self._evaluator.cells.read(("stores", name)):
+            if owner == ref or owner in order(ref) or ref in order(owner):
+                frame, _, definition = self._foreign_stores(name)[place]
                 found |= self._evaluator.definition(frame, definition)
         return found
 
+    def receivers(self, name: str) -> frozenset[tuple[ClassRef, int]]:
+        """The cell of the classes whose objects have this attribute set from outside, and by which store."""
+        found = set()
+        for place, (frame, receiver, _) in enumerate(self._foreign_stores(name)):
+            for value in self._evaluator.evaluate(frame, receiver):
+                if isinstance(value, Instance):
+                    found.add((value.ref, place))
+        return frozenset(found)
+
     def _foreign_stores(self, name: str) -> list[tuple[Frame, Expr, Definition]]:
         """Every store to an attribute of this name through something else than `self`, in the modules read so far."""
-        units, known = self._evaluator.library.units, self._foreign.get(name)
+        units, known = self._holders.get(name, ()), self._foreign.get(name)
         if known is None or known[0] != len(units):
             known = self._foreign[name] = (len(units), [s for unit in units for s in self._stores_in(unit, name)])
         return known[1]

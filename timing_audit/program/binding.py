@@ -8,6 +8,7 @@ from timing_audit.model.program import (
     NOTHING, Bag, ClassRef, ClassValue, DictValue, Frame, FunctionValue, Instance, Values,
 )  # fmt: skip
 from timing_audit.model.syntax import Call, Expr, Function, Param, Starred
+from timing_audit.program.attributes import informative
 from timing_audit.program.library import has_decorator
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Bindings:
             found |= self._evaluator.evaluate(module, param.default)
         if param.annotation is not None and not any(type(value) in DECISIVE for value in found):
             found |= self._evaluator.annotations.read(module, param.annotation)
-        return found
+        return found if informative(found) else found | self._evaluator.attributes.hinted(name)
 
     def _argument(self, source: Source, name: str) -> Values:
         values = self._evaluator.evaluate(source.frame, self._evaluator.expressions[source.key])

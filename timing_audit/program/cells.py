@@ -36,6 +36,7 @@ class Cells:
         self._stack: list[Key] = []
         self._queue: deque[Key] = deque()
         self._scans: deque[Key] = deque()
+        self.growth = 0
 
     def read(self, key: Key) -> Values:
         """What is known of the cell by now; the reader is told when it grows."""
@@ -91,5 +92,6 @@ class Cells:
         if found <= cell.values or (len(cell.values) > MOST_VALUES and key[0] != SCAN):
             return
         cell.values |= found
+        self.growth += 1
         for reader in cell.readers:
             self._enqueue(reader, self._cells[reader])

@@ -28,6 +28,7 @@ class Engine:
         self._capture = packs.select(FunctionRule, "capture")
         self._phases = packs.select(PhaseFunctionRule)
         self._answers: dict[tuple[str, FunctionRef], str] = {}
+        self._entered: dict[tuple[int, FunctionRef, str, str, tuple[str, ...]], str] = {}
 
     def mark(self, ref: FunctionRef) -> str:
         """`capture`, `cold` or empty: why a call of this function leaves the hot path."""
@@ -52,6 +53,15 @@ class Engine:
         self, rules: tuple[StageRule, ...], ref: FunctionRef, callee: str, phase: str, around: tuple[str, ...]
     ) -> str:
         """The stage that a call enters; `callee` is how it is written, `around` the stages around it."""
+        key = (id(rules), ref, callee, phase, around)
+        found = self._entered.get(key)
+        if found is None:
+            found = self._entered[key] = self._enters(rules, ref, callee, phase, around)
+        return found
+
+    def _enters(
+        self, rules: tuple[StageRule, ...], ref: FunctionRef, callee: str, phase: str, around: tuple[str, ...]
+    ) -> str:
         for rule in rules:
             if rule.phases and phase not in rule.phases:
                 continue

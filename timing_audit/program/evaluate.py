@@ -14,7 +14,7 @@ from timing_audit.model.syntax import (
     Logical, Mapping, Name, Starred, Subscript, Unary, Walrus,
 )  # fmt: skip
 from timing_audit.program.annotations import Annotations
-from timing_audit.program.attributes import Attributes
+from timing_audit.program.attributes import Attributes, informative
 from timing_audit.program.binding import Bindings
 from timing_audit.program.calls import Calls
 from timing_audit.program.cells import Cells, Key
@@ -50,6 +50,7 @@ class Evaluator:
             "called": self._called,
             "attr": self.attributes.stored,
             "made": self.attributes.made,
+            "stores": self.attributes.receivers,
             "param": self.bindings.passed,
             "lambda": self.bindings.applied,
             "fields": lambda ref: self.calls.constructions(ref),
@@ -104,7 +105,7 @@ class Evaluator:
         inner: Frame | None = frame
         while inner is not None and inner.function is not None:
             scope = self.library.scope(inner.function)
-            if name not in scope.globals and (name in scope.names or any(p.name == name for p in scope.params)):
+            if (name in scope.names or name in scope.given) and name not in scope.globals:
                 return self.cells.read(("local", inner, name))
             inner = self.parent(inner)
         return self.cells.read(("global", frame.path, name))
@@ -254,7 +255,7 @@ class Evaluator:
         found = self.defined(frame, definitions)
         if any(definition.how == "lambda" for definition in definitions):
             found |= self.cells.read(("lambda", frame, name))
-        if any(param.name == name for param in scope.params):
+        if name in scope.given:
             found |= self.cells.read(("param", frame, name))
         return found
 
@@ -267,7 +268,7 @@ class Evaluator:
         if not found and name not in scope.names:
             found = union(self.member(module, name) for module in scope.stars)
             found = found or frozenset((External(f"builtins.{name}"),))
-        return found | self.defined(frame, self._rebound(unit, name))
+        return found | self.defined(frame, self._rebound(unit, name)) if name in unit.rebound else found
 
     def _rebound(self, unit: Unit, name: str) -> list[Definition]:
         """What functions of the module bind to one of its names by `global`, or put into it."""
@@ -285,7 +286,7 @@ class Evaluator:
     def _stores(self, unit: Unit, line: int, name: str) -> list[Definition]:
         scope = unit.scope(line)
         local = any(d.how not in ("store", "grow") for d in scope.names.get(name, ()))
-        if local or any(param.name == name for param in scope.params):
+        if local or name in scope.given:
             return []
         return [definition._replace(nested=None) for definition in scope.names.get(name, ())]
 
@@ -388,11 +389,6 @@ class Evaluator:
 
     def is_context_manager(self, ref: FunctionRef) -> bool:
         return has_decorator(self.library.function(ref), "contextmanager", "asynccontextmanager")
-
-
-def informative(values: Values) -> bool:
-    """Whether anything but constants is known."""
-    return any(not isinstance(value, Literal) for value in values)
 
 
 def union(sets: Iterable[Values]) -> Values:

@@ -50,6 +50,8 @@ class Explorer:
         self.evaluator = evaluator
         self.engine = engine
         self.phases = Phases(evaluator, engine)
+        self._sorted: dict[tuple[Frame, Phase], tuple[Values, list[Edge]]] = {}
+        evaluator.attributes.hints = {rule.name: rule.classes for rule in engine.hints}
         evaluator.kinds[SCAN] = self._scan  # type: ignore[assignment]
         evaluator.kinds["effects"] = self._effects
 
@@ -58,13 +60,10 @@ class Explorer:
         roots = tuple(entries)
         while True:
             steps = self._search(roots)
-            before = self._size()
+            before = self.evaluator.cells.growth
             self.evaluator.cells.settle()
-            if self._search(roots) == steps and self._size() == before:
+            if self.evaluator.cells.growth == before:
                 return HotPath(steps, roots)
-
-    def _size(self) -> int:
-        return len(self.library.units) + len(self.evaluator.classes.property_names)
 
     def _search(self, roots: tuple[State, ...]) -> dict[State, Step]:
         steps: dict[State, Step] = {root: Step(None, None) for root in roots}
@@ -80,8 +79,11 @@ class Explorer:
 
     def edges(self, frame: Frame, phase: Phase) -> list[Edge]:
         found = self.evaluator.cells.read((SCAN, frame, phase.name, phase.modes))
-        edges = [fact for fact in found if isinstance(fact, Edge)]
-        return sorted(edges, key=_place)
+        known = self._sorted.get((frame, phase))
+        if known is None or known[0] is not found:
+            edges = sorted((fact for fact in found if isinstance(fact, Edge)), key=_place)
+            known = self._sorted[frame, phase] = (found, edges)
+        return known[1]
 
     def _follow(self, state: State, edge: Edge) -> State | None:
         ref = edge.target.function
@@ -164,5 +166,6 @@ class Explorer:
         return [Frame(unit.path, ref, cls) for cls in made]
 
 
-def _place(edge: Edge) -> tuple[int, int, str, str]:
-    return edge.line, edge.column, edge.kind, str(edge.target)
+def _place(edge: Edge) -> tuple[object, ...]:
+    function, receiver = edge.target.function, edge.target.receiver
+    return edge.line, edge.column, edge.kind, function or (), receiver or (), edge.how, len(edge.modes)

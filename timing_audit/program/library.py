@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from timing_audit.model.program import ClassRef, FunctionRef
@@ -14,6 +15,7 @@ from timing_audit.syntax.module import BrokenSource, Module, module_name
 
 
 ATTRIBUTE = re.compile(rb"\.([A-Za-z_]\w*)")
+REBOUND = re.compile(rb"\bglobal +([\w, ]+)|\b([A-Za-z_]\w*)(?:\[|\.(?:append|add|update|setdefault|extend|insert)\()")
 
 
 class Sources(Protocol):
@@ -48,15 +50,25 @@ class Unit:
         for function in self.outline.functions:
             self.by_qualname.setdefault(function.qualname, []).append(function)
         self._scopes: dict[int, Scope] = {}
-        self._mentions: dict[bytes, list[int]] | None = None
 
     def mentions(self, attribute: str) -> list[int]:
         """The lines of the functions in whose own bodies `.attribute` stands."""
-        if self._mentions is None:
-            self._mentions = self._index_mentions()
-        return self._mentions.get(attribute.encode(), [])
+        return self.attributes.get(attribute, [])
 
-    def _index_mentions(self) -> dict[bytes, list[int]]:
+    @cached_property
+    def attributes(self) -> dict[str, list[int]]:
+        """By attribute name, the lines of the functions in whose own bodies it is read or written."""
+        return self._index_mentions()
+
+    @cached_property
+    def rebound(self) -> frozenset[str]:
+        """Names that a `global` statement or a store into a collection may change."""
+        found: set[str] = set()
+        for listed, stored in REBOUND.findall(self.module.source):
+            found.update(name.strip() for name in (listed or stored).decode().split(","))
+        return frozenset(found)
+
+    def _index_mentions(self) -> dict[str, list[int]]:
         starts = sorted((self.module.extent(line), line) for line in self.functions)
         found: dict[bytes, dict[int, None]] = {}
         open_: list[tuple[int, int]] = []
@@ -70,7 +82,7 @@ class Unit:
                 open_.pop()
             if open_:
                 found.setdefault(match[1], {})[open_[-1][1]] = None
-        return {name: list(lines) for name, lines in found.items()}
+        return {name.decode(): list(lines) for name, lines in found.items()}
 
     def scope(self, line: int) -> Scope:
         """What the function at this line binds; line 0 is the module itself."""
@@ -102,13 +114,16 @@ class Library:
             for end in range(len(name))
             if name[end] == "."
         }
+        self._listed: list[Unit] | None = None
         self.problems: list[Problem] = []
         self.on_unit: Callable[[Unit], None] = lambda unit: None
 
     @property
     def units(self) -> list[Unit]:
         """Every module parsed so far, in the order of their paths."""
-        return [unit for _, unit in sorted(self._units.items()) if unit is not None]
+        if self._listed is None:
+            self._listed = [unit for _, unit in sorted(self._units.items()) if unit is not None]
+        return self._listed
 
     def is_module(self, name: str) -> bool:
         return name in self._paths or name in self._packages
@@ -128,6 +143,7 @@ class Library:
         if path in self._units:
             return self._units[path]
         unit = self._units[path] = self._parse(path)
+        self._listed = None
         if unit is not None:
             self.on_unit(unit)
         return unit

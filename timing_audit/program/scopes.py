@@ -38,9 +38,10 @@ class Store(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """The bindings of one body; `names` keeps the order of the source."""
+    """The bindings of one body; `given` are the names of its parameters, `names` keeps the order of the source."""
 
     params: tuple[Param, ...]
+    given: frozenset[str]
     names: dict[str, list[Definition]]
     stores: tuple[Store, ...]
     stars: tuple[str, ...]
@@ -73,7 +74,7 @@ def read_scope(body: Block, params: tuple[Param, ...]) -> Scope:
         if handler is not None:
             handler(reader, node)
     return Scope(
-        params, reader.names, tuple(reader.stores), tuple(reader.stars), tuple(reader.returns),
+        params, frozenset(param.name for param in params), reader.names, tuple(reader.stores), tuple(reader.stars), tuple(reader.returns),
         tuple(reader.yields), frozenset(reader.globals), reader.is_generator,
     )  # fmt: skip
 

@@ -233,11 +233,11 @@ class Walker:
         self.calls.append(call)
         self._line = call.line
         values = self._evaluator.evaluate(self._frame, call.func)
-        text, how = written(call.func), self._how(call.func)
         targets = self._evaluator.calls.targets(self._frame, call)
-        for target in targets:
-            kind = target.how
-            self._edge(target.frame, how if not target.how.startswith("unique") else "unique name", "call" if kind.startswith("unique") else kind, text, call)
+        if targets:
+            text, how = written(call.func), self._how(call.func)
+            for target in targets:
+                self._edge(target.frame, how, target.how, text, call)
         for keyword in call.keywords:
             if keyword.name == "forward_mode":
                 self._enter(self._phases.mode_of(self._frame, keyword.value))
