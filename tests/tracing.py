@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
+
+import pytest
+from _pytest.mark import ParameterSet
 
 from timing_audit.packs.load import load_packs
 from timing_audit.program.engine import Engine
@@ -12,6 +17,11 @@ from timing_audit.program.evaluate import Evaluator
 from timing_audit.program.hotpath import Explorer, HotPath
 from timing_audit.program.library import Library, Sources, Unit
 from timing_audit.source.tree import Tree
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 
 class Program:
@@ -86,3 +96,16 @@ def trace_release(tree: Tree) -> HotPath:
     """The hot path of a release from the entry points that the packs name."""
     found = explorer(TreeSources(tree), lambda data: b"def event_loop_" in data or b"class ForwardMode" in data)
     return found.trace(found.entry_states())
+
+
+def shapes(folder: Path, but: Sequence[str] = (), only: Sequence[str] = ()) -> list[ParameterSet]:
+    """The programs of the data files in a folder, as parameters; one that fails as yet says why in `xfail`."""
+    found = []
+    for path in sorted(folder.glob("*.toml")):
+        if path.stem in but or (only and path.stem not in only):
+            continue
+        for shape in tomllib.loads(path.read_text(encoding="utf-8"))["shape"]:
+            reason = shape.get("xfail")
+            marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
+            found.append(pytest.param(shape["code"].lstrip("\n"), id=f"{path.stem}: {shape['name']}", marks=marks))
+    return found
