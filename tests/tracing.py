@@ -99,13 +99,18 @@ def trace_release(tree: Tree) -> HotPath:
 
 
 def shapes(folder: Path, but: Sequence[str] = (), only: Sequence[str] = ()) -> list[ParameterSet]:
-    """The programs of the data files in a folder, as parameters; one that fails as yet says why in `xfail`."""
+    """The programs of the data files in a folder, as parameters; one that fails as yet says why in `xfail`.
+
+    A `prelude` is added to each program of its file.
+    """
     found = []
     for path in sorted(folder.glob("*.toml")):
         if path.stem in but or (only and path.stem not in only):
             continue
-        for shape in tomllib.loads(path.read_text(encoding="utf-8"))["shape"]:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        for shape in data["shape"]:
             reason = shape.get("xfail")
             marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
-            found.append(pytest.param(shape["code"].lstrip("\n"), id=f"{path.stem}: {shape['name']}", marks=marks))
+            code = shape["code"].lstrip("\n") + data.get("prelude", "").lstrip("\n")
+            found.append(pytest.param(code, id=f"{path.stem}: {shape['name']}", marks=marks))
     return found
