@@ -29,6 +29,7 @@ class Attributes:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._made: dict[ClassRef, set[ClassRef]] = {}
+        self._own: dict[tuple[ClassRef, str], list[tuple[Frame, Definition]]] = {}
         self._holders: dict[str, list[Unit]] = {}
         self._foreign: dict[str, tuple[int, list[tuple[Frame, Expr, Definition]]]] = {}
         self.hints: dict[str, tuple[str, ...]] = {}
@@ -152,7 +153,9 @@ class Attributes:
     def stored(self, ref: ClassRef, name: str) -> Values:
         """The cell of an attribute: what its class, its methods and others put there."""
         found: Values = NOTHING
-        for frame, definition in self._definitions(ref, name):
+        if (ref, name) not in self._own:
+            self._own[ref, name] = list(self._definitions(ref, name))
+        for frame, definition in self._own[ref, name]:
             found |= self._evaluator.definition(frame, definition)
         found |= self._constructed(ref, name)
         found |= self._from_outside(ref, name)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from timing_audit.model.pack import FunctionRule
-from timing_audit.model.program import ClassRef, Frame, FunctionRef, Literal, Values
+from timing_audit.model.program import NOTHING, ClassRef, Frame, FunctionRef, Literal, Values
 from timing_audit.model.syntax import Function
 from timing_audit.program.cells import SCAN
 from timing_audit.program.classes import is_stub
@@ -18,6 +18,8 @@ from timing_audit.program.phases import Phase, Phases
 from timing_audit.program.walk import Edge, Effect, Walker
 
 CAPTURE = "capture"
+NO_MODES: frozenset[str] = frozenset()
+ANY = Phase("", NO_MODES)
 
 
 class State(NamedTuple):
@@ -51,19 +53,35 @@ class Explorer:
         self.engine = engine
         self.phases = Phases(evaluator, engine)
         self._sorted: dict[tuple[Frame, Phase], tuple[Values, list[Edge]]] = {}
+        self._moded: dict[tuple[Frame, Phase], tuple[int, list[Edge]]] = {}
+        self._plain: dict[FunctionRef, bool] = {}
+        self._goes_on: dict[tuple[FunctionRef | None, str], bool] = {}
         evaluator.attributes.hints = {rule.name: rule.classes for rule in engine.hints}
         evaluator.kinds[SCAN] = self._scan  # type: ignore[assignment]
         evaluator.kinds["effects"] = self._effects
 
     def trace(self, entries: Iterable[State]) -> HotPath:
         """Follows the edges until nothing new is found and nothing found changes."""
-        roots = tuple(entries)
-        while True:
-            steps = self._search(roots)
-            before = self.evaluator.cells.growth
-            self.evaluator.cells.settle()
-            if self.evaluator.cells.growth == before:
-                return HotPath(steps, roots)
+        roots, cells = tuple(entries), self.evaluator.cells
+        before = -1
+        while cells.growth != before:
+            before = cells.growth
+            self._discover(roots)
+            cells.settle()
+        return HotPath(self._search(roots), roots)
+
+    def _discover(self, roots: tuple[State, ...]) -> None:
+        """Reads every body that can be reached, so that its cells exist."""
+        queue = [(root.frame, root.phase) for root in roots]
+        seen = set(queue)
+        while queue:
+            frame, phase = queue.pop()
+            for edge in self.edges(frame, phase):
+                if self._inside(edge, phase):
+                    place = (edge.target, Phase(phase.name, edge.modes or NO_MODES))
+                    if place not in seen:
+                        seen.add(place)
+                        queue.append(place)
 
     def _search(self, roots: tuple[State, ...]) -> dict[State, Step]:
         steps: dict[State, Step] = {root: Step(None, None) for root in roots}
@@ -71,33 +89,72 @@ class Explorer:
         while queue:
             state = queue.popleft()
             for edge in self.edges(state.frame, state.phase):
-                following = self._follow(state, edge)
-                if following is not None and following not in steps:
-                    steps[following] = Step(state, edge)
-                    queue.append(following)
+                if self._inside(edge, state.phase):
+                    following = self._enter(state, edge)
+                    if following not in steps:
+                        steps[following] = Step(state, edge)
+                        queue.append(following)
         return steps
 
     def edges(self, frame: Frame, phase: Phase) -> list[Edge]:
-        found = self.evaluator.cells.read((SCAN, frame, phase.name, phase.modes))
-        known = self._sorted.get((frame, phase))
-        if known is None or known[0] is not found:
-            edges = sorted((fact for fact in found if isinstance(fact, Edge)), key=_place)
-            known = self._sorted[frame, phase] = (found, edges)
+        """The calls that the body makes in the phase, in the order of the source."""
+        edges, plain = self._read(frame, phase)
+        if not plain or phase.name not in PHASES:
+            return edges
+        known = self._moded.get((frame, phase))
+        if known is None or known[0] != self.evaluator.cells.growth:
+            found = list(self._with_modes(frame, edges, phase))
+            known = self._moded[frame, phase] = (self.evaluator.cells.growth, found)
         return known[1]
 
-    def _follow(self, state: State, edge: Edge) -> State | None:
-        ref = edge.target.function
-        if ref is None or self.library.is_leaf_path(ref.path):
-            return None
-        if state.phase.name == CAPTURE:
-            return State(edge.target, Phase(CAPTURE, frozenset()), "", "", "")
-        if is_stub(self.library.function(ref)) or self.engine.mark(ref):
-            return None
-        return self._enter(state, edge, ref)
+    def _read(self, frame: Frame, phase: Phase) -> tuple[list[Edge], bool]:
+        """The sorted edges of the body, and whether they hold for any phase."""
+        asked = self._asked(frame, phase)
+        found = self.evaluator.cells.read((SCAN, frame, *asked))
+        known = self._sorted.get((frame, asked))
+        if known is None or known[0] is not found:
+            edges = sorted((fact for fact in found if isinstance(fact, Edge)), key=_place)
+            known = self._sorted[frame, asked] = (found, edges)
+        return known[1], asked is ANY
 
-    def _enter(self, state: State, edge: Edge, ref: FunctionRef) -> State:
-        phase, callee = Phase(state.phase.name, edge.modes), "" if edge.kind == "property" else edge.text
-        around = (state.stage,) if state.stage else ()
+    def _asked(self, frame: Frame, phase: Phase) -> Phase:
+        """The phase for which the body is read: one for all where nothing in it can tell them apart."""
+        ref = frame.function
+        if ref is None:
+            return phase
+        plain = self._plain.get(ref)
+        if plain is None:
+            plain = not self.phases.speaks_of_phase(ref) and not self.engine.only_phase(ref)
+            self._plain[ref] = plain
+        return ANY if plain else phase
+
+    def _with_modes(self, frame: Frame, edges: list[Edge], phase: Phase) -> Iterator[Edge]:
+        """The edges of a body that was read for any phase, with the modes that this one has at each."""
+        restored = frame.function is not None and self.engine.is_target_call(frame.function)
+        for edge in edges:
+            yield edge._replace(modes=phase.modes)
+            if not restored:
+                effects = self._passed_on(edge, phase)
+                phase = self.phases.widened(phase, frozenset(str(v.value) for v in effects if isinstance(v, Literal)))
+
+    def _inside(self, edge: Edge, phase: Phase) -> bool:
+        """Whether the path goes on behind the edge."""
+        ref = edge.target.function
+        key = (ref, phase.name)
+        if key not in self._goes_on:
+            self._goes_on[key] = ref is not None and self._crosses(ref, phase)
+        return self._goes_on[key]
+
+    def _crosses(self, ref: FunctionRef, phase: Phase) -> bool:
+        if self.library.is_leaf_path(ref.path):
+            return False
+        return phase.name == CAPTURE or not (is_stub(self.library.function(ref)) or self.engine.mark(ref))
+
+    def _enter(self, state: State, edge: Edge) -> State:
+        ref, phase = edge.target.function, Phase(state.phase.name, edge.modes or NO_MODES)
+        if ref is None or phase.name == CAPTURE:
+            return State(edge.target, phase, "", "", "")
+        callee, around = "" if edge.kind == "property" else edge.text, (state.stage,) if state.stage else ()
         stage = self.engine.enters(self.engine.stages, ref, callee, phase.name, around) or state.stage
         substage = self.engine.enters(self.engine.substages, ref, callee, phase.name, around) or state.substage
         return State(edge.target, phase, stage, substage, state.worker or self._worker(state, edge))
@@ -127,8 +184,19 @@ class Explorer:
         return frozenset(facts)  # type: ignore[arg-type]
 
     def _effects(self, frame: Frame, name: str, modes: frozenset[str]) -> Values:
+        phase = Phase(name, modes)
+        asked = self._asked(frame, phase)
+        if asked is ANY:
+            effects = (self._passed_on(edge, phase) for edge in self._read(frame, phase)[0])
+            return NOTHING.union(*effects)
         facts = self.evaluator.cells.read((SCAN, frame, name, modes))
         return frozenset(Literal(fact.mode) for fact in facts if isinstance(fact, Effect))  # type: ignore[unreachable]
+
+    def _passed_on(self, edge: Edge, phase: Phase) -> Values:
+        ref = edge.target.function
+        if ref is None or self.library.is_leaf_path(ref.path) or self.engine.mark(ref):
+            return NOTHING
+        return self.evaluator.cells.read(("effects", edge.target, *phase))
 
     # Entry points.
 
@@ -168,4 +236,4 @@ class Explorer:
 
 def _place(edge: Edge) -> tuple[object, ...]:
     function, receiver = edge.target.function, edge.target.receiver
-    return edge.line, edge.column, edge.kind, function or (), receiver or (), edge.how, len(edge.modes)
+    return edge.line, edge.column, edge.kind, function or (), receiver or (), edge.how, len(edge.modes or ())

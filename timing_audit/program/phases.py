@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from timing_audit.model.program import ClassRef, Frame, FunctionRef, Instance
@@ -30,6 +31,7 @@ class Phases:
         self._start = {DECODE: frozenset(rule.decode if rule else ()), PREFILL: frozenset(rule.prefill if rule else ())}
         self._all = {DECODE: self._start[DECODE] | frozenset(rule.reaches if rule else ()), PREFILL: self._start[PREFILL]}
         self._found: ClassRef | None = None
+        self._needles: re.Pattern[bytes] | None = None
         self._flags = {
             name: frozenset(flag for flag, phase in (rule.flags if rule else ()) if phase != name)
             for name in (DECODE, PREFILL)
@@ -59,6 +61,18 @@ class Phases:
     def excludes(self, phase: Phase, modes: frozenset[str]) -> bool:
         """Whether code that always sets one of these modes cannot run in the phase."""
         return phase.name in self._all and bool(modes) and not modes & self._all[phase.name]
+
+    def speaks_of_phase(self, ref: FunctionRef) -> bool:
+        """Whether anything in the body can tell the phases apart: a predicate, a mode or a flag by name."""
+        unit = self._evaluator.library.unit(ref.path)
+        if unit is None:
+            return False
+        if self._needles is None:
+            enum = self._enum()
+            methods = [] if enum is None else self._evaluator.classes.methods(enum)
+            words = {*methods, self._mode_enum, *(flag for flags in self._flags.values() for flag in flags)}
+            self._needles = re.compile("|".join(sorted(map(re.escape, words))).encode())
+        return self._needles.search(unit.module.segment(ref.line)) is not None
 
     def test(self, frame: Frame, expr: Expr, phase: Phase, depth: int = 0) -> bool | None:
         """Whether the condition holds in the phase."""

@@ -23,14 +23,14 @@ class Edge(NamedTuple):
 
     `how`: `exact`, `hierarchy`, `hinted`, `unique name`; `kind`: `call`, `property`, `context`,
     `callback`, `decorator`, `operator`. `text` is the callee as written. `loops` are the iterables
-    of the loops around it in the body.
+    of the loops around it in the body. `modes` are None in a body that was read for any phase.
     """
 
     line: int
     column: int
     end_line: int
     target: Frame
-    modes: frozenset[str]
+    modes: frozenset[str] | None
     how: str
     kind: str
     text: str
@@ -292,12 +292,12 @@ class Walker:
 
     def _edge(self, target: Frame, how: str, kind: str, text: str, call: Call | None = None) -> None:
         place = (call.line, call.column, call.end_line) if call is not None else (self._line, 1, self._line)
-        self.edges.append(Edge(*place, target, self._phase.modes, how, kind, text, self._loops))
-        if not self._enters_worker(target) and target.function is not None and not self._stops(target.function):
+        self.edges.append(Edge(*place, target, self._phase.modes if self._phase.name else None, how, kind, text, self._loops))
+        if self._phase.name and not self._enters_worker() and target.function is not None and not self._stops(target.function):
             key = ("effects", target, *self._phase)
             self._enter(frozenset(str(v.value) for v in self._evaluator.cells.read(key) if isinstance(v, Literal)))
 
-    def _enters_worker(self, target: Frame) -> bool:
+    def _enters_worker(self) -> bool:
         """The engine restores the batch's mode when a worker returns."""
         return self._frame.function is not None and self._engine.is_target_call(self._frame.function)
 

@@ -189,6 +189,19 @@ class Expressions:
                 clauses[-1] = last._replace(conditions=(*last.conditions, *self.parts(child)))
         return tuple(clauses)
 
+    def _generic(self, node: Node) -> Expr:
+        """`Optional[X]` in an annotation, which the grammar tells from a subscript."""
+        base, given = node.named_children[0], node.named_children[-1]
+        args = tuple(self.build(child) for child in given.named_children)
+        return Subscript(self.build(base), args[0] if len(args) == 1 else Display("tuple", args))
+
+    def _union(self, node: Node) -> Expr:
+        left, right = node.named_children[0], node.named_children[-1]
+        return Binary("|", self.build(left), self.build(right))
+
+    def _member(self, node: Node) -> Expr:
+        return Attr(self.build(node.named_children[0]), self.text(node.named_children[-1]))
+
     def _string(self, node: Node) -> Expr:
         values = tuple(
             self.build(expression)
@@ -252,6 +265,9 @@ MAKERS: dict[str, Callable[[Expressions, Node], Expr]] = {
     "yield": Expressions._yield,
     "parenthesized_expression": Expressions._inner,
     "type": Expressions._inner,
+    "generic_type": Expressions._generic,
+    "union_type": Expressions._union,
+    "member_type": Expressions._member,
     "string": Expressions._string,
     "concatenated_string": Expressions._strings,
     "integer": Expressions._integer,
