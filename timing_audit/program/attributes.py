@@ -10,7 +10,7 @@ from timing_audit.model.program import (
     NOTHING, Bag, ClassRef, ClassValue, External, Frame, FunctionRef, FunctionValue, Instance, Leaf, Literal,
     ModuleValue, SuperValue, Value, Values,
 )  # fmt: skip
-from timing_audit.model.syntax import Call, Expr, Function, Name
+from timing_audit.model.syntax import Call, Const, Expr, Function, Name
 from timing_audit.program.classes import is_property
 from timing_audit.program.library import Unit, has_decorator
 from timing_audit.program.outside import ANYTHING
@@ -30,6 +30,8 @@ class Attributes:
         self._evaluator = evaluator
         self._made: dict[ClassRef, set[ClassRef]] = {}
         self._own: dict[tuple[ClassRef, str], list[tuple[Frame, Definition]]] = {}
+        self._unsure: set[tuple[ClassRef, str]] = set()
+        self.late = False
         self._holders: dict[str, list[Unit]] = {}
         self._foreign: dict[str, tuple[int, list[tuple[Frame, Expr, Definition]]]] = {}
         self.hints: dict[str, tuple[str, ...]] = {}
@@ -155,17 +157,46 @@ class Attributes:
         found: Values = NOTHING
         if (ref, name) not in self._own:
             self._own[ref, name] = list(self._definitions(ref, name))
-        for frame, definition in self._own[ref, name]:
-            found |= self._evaluator.definition(frame, definition)
+        definitions = self._own[ref, name]
+        assigned = any(_makes(definition) for _, definition in definitions)
+        for frame, definition in definitions:
+            plain = definition._replace(annotation=None) if assigned else definition
+            found |= self._evaluator.definition(frame, plain)
+        if assigned and not informative(found):
+            found |= self._late(ref, name)
         found |= self._constructed(ref, name)
         found |= self._from_outside(ref, name)
         return found if name not in self.hints or informative(found) else found | self.hinted(name)
+
+    def _late(self, ref: ClassRef, name: str) -> Values:
+        """What the annotations say, once it is clear that the assignments say nothing."""
+        if not self.late:
+            self._unsure.add((ref, name))
+            return NOTHING
+        notes = [(frame, d.annotation) for frame, d in self._own[ref, name] if d.annotation is not None]
+        return NOTHING.union(*(self._evaluator.annotations.read(Frame(f.path, None, None), note) for f, note in notes))
+
+    def believe_annotations(self) -> None:
+        """From here on annotations speak for attributes whose assignments said nothing."""
+        self.late = True
+        for ref, name in self._unsure:
+            self._evaluator.cells.poke(("attr", ref, name))
 
     def want_again(self, unit: Unit) -> None:
         """A new module may hold assignments to attributes that were not found so far."""
         for name in unit.attributes:
             self._holders.setdefault(name, []).append(unit)
             self._evaluator.cells.poke(("stores", name))
+
+    def turns_true_once(self, ref: ClassRef, name: str) -> bool:
+        """Whether the attribute is false from the constructor on and only ever set to true after it."""
+        if (ref, name) not in self._own:
+            self._own[ref, name] = list(self._definitions(ref, name))
+        values = {
+            (definition.expr.value if isinstance(definition.expr, Const) else None, _in_constructor(frame))
+            for frame, definition in self._own[ref, name]
+        }
+        return (True, False) in values and values <= {(True, False), (False, True)}
 
     def hinted(self, name: str) -> Values:
         """What the packs say that an attribute or parameter of this name may hold."""
@@ -254,3 +285,12 @@ class Attributes:
             if method is not None:
                 return self._evaluator.cells.read(("returns", Frame(method.path, method, value.ref)))
         return frozenset((value,))
+
+
+def _makes(definition: Definition) -> bool:
+    """Whether an assignment gives its name something: more than a constant."""
+    return definition.how != "note" and definition.expr is not None and not isinstance(definition.expr, Const)
+
+
+def _in_constructor(frame: Frame) -> bool:
+    return frame.function is None or frame.function.qualname.endswith(".__init__")

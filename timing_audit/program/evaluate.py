@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from timing_audit.model.program import (
@@ -268,27 +269,20 @@ class Evaluator:
         if not found and name not in scope.names:
             found = union(self.member(module, name) for module in scope.stars)
             found = found or frozenset((External(f"builtins.{name}"),))
-        return found | self.defined(frame, self._rebound(unit, name)) if name in unit.rebound else found
+        return found | union(self._rebound(unit, name)) if name in unit.rebound else found
 
-    def _rebound(self, unit: Unit, name: str) -> list[Definition]:
+    def _rebound(self, unit: Unit, name: str) -> Iterator[Values]:
         """What functions of the module bind to one of its names by `global`, or put into it."""
-        found: list[Definition] = []
-        written = name.encode()
-        for line in unit.functions:
-            segment = unit.module.segment(line)
-            if b"global " in segment and written in segment:
-                scope = unit.scope(line)
-                found += scope.names.get(name, ()) if name in scope.globals else ()
-            elif written + b"[" in segment or written + b".append" in segment:
-                found += self._stores(unit, line, name)
-        return found
-
-    def _stores(self, unit: Unit, line: int, name: str) -> list[Definition]:
-        scope = unit.scope(line)
-        local = any(d.how not in ("store", "grow") for d in scope.names.get(name, ()))
-        if local or name in scope.given:
-            return []
-        return [definition._replace(nested=None) for definition in scope.names.get(name, ())]
+        written = re.compile(rb"\b%b\b" % re.escape(name.encode()))
+        for line, function in unit.functions.items():
+            if not written.search(unit.module.segment(line)):
+                continue
+            scope = unit.scope(line)
+            definitions = scope.names.get(name, ())
+            stored = name not in scope.given and all(d.how in ("store", "grow") for d in definitions)
+            if definitions and (name in scope.globals or stored):
+                ref = FunctionRef(unit.path, function.qualname, line)
+                yield self.defined(self.frame_of(FunctionValue(ref, None, None)), definitions)
 
     def defined(self, frame: Frame, definitions: Iterable[Definition]) -> Values:
         return union(self.definition(frame, definition) for definition in definitions)

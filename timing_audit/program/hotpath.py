@@ -13,11 +13,12 @@ from timing_audit.program.cells import SCAN
 from timing_audit.program.classes import is_stub
 from timing_audit.program.engine import PHASES, Engine
 from timing_audit.program.evaluate import Evaluator
-from timing_audit.program.library import Library, Unit
+from timing_audit.program.library import Library, Unit, has_decorator
 from timing_audit.program.phases import Phase, Phases
 from timing_audit.program.walk import Edge, Effect, Walker
 
 CAPTURE = "capture"
+MEMOISING = ("lru_cache", "cache")
 NO_MODES: frozenset[str] = frozenset()
 ANY = Phase("", NO_MODES)
 
@@ -62,13 +63,18 @@ class Explorer:
 
     def trace(self, entries: Iterable[State]) -> HotPath:
         """Follows the edges until nothing new is found and nothing found changes."""
-        roots, cells = tuple(entries), self.evaluator.cells
-        before = -1
+        roots = tuple(entries)
+        self._settle(roots)
+        self.evaluator.attributes.believe_annotations()
+        self._settle(roots)
+        return HotPath(self._search(roots), roots)
+
+    def _settle(self, roots: tuple[State, ...]) -> None:
+        cells, before = self.evaluator.cells, -1
         while cells.growth != before:
             before = cells.growth
             self._discover(roots)
             cells.settle()
-        return HotPath(self._search(roots), roots)
 
     def _discover(self, roots: tuple[State, ...]) -> None:
         """Reads every body that can be reached, so that its cells exist."""
@@ -148,7 +154,10 @@ class Explorer:
     def _crosses(self, ref: FunctionRef, phase: Phase) -> bool:
         if self.library.is_leaf_path(ref.path):
             return False
-        return phase.name == CAPTURE or not (is_stub(self.library.function(ref)) or self.engine.mark(ref))
+        function = self.library.function(ref)
+        if has_decorator(function, *MEMOISING):
+            return False
+        return phase.name == CAPTURE or not (is_stub(function) or self.engine.mark(ref))
 
     def _enter(self, state: State, edge: Edge) -> State:
         ref, phase = edge.target.function, Phase(state.phase.name, edge.modes or NO_MODES)

@@ -112,6 +112,8 @@ class Phases:
         return None if value is None or isinstance(value, Const) else self.test(frame, value, phase, depth + 1)
 
     def _call(self, frame: Frame, expr: Call, phase: Phase) -> bool | None:
+        if isinstance(expr.func, Name):
+            return self._by_name(frame, expr, expr.func, phase)
         if not isinstance(expr.func, Attr):
             return None
         method = self._predicate(frame, expr.func)
@@ -123,6 +125,17 @@ class Phases:
             for name, value in sorted(passed.items())
         )
         return agree([self._holds(method, mode, given) for mode in sorted(phase.modes)])
+
+    def _by_name(self, frame: Frame, expr: Call, func: Name, phase: Phase) -> bool | None:
+        """`bool(condition)`, or a predicate that a local name holds (`check = mode.is_a if x else mode.is_b`)."""
+        if func.id == "bool" and len(expr.args) == 1:
+            return self.test(frame, expr.args[0], phase)
+        scope = self._evaluator.scope_of(frame)
+        definitions = scope.names.get(func.id, ()) if scope is not None and frame.function is not None else ()
+        held = definitions[0].expr if len(definitions) == 1 else None
+        choices = (held.body, held.orelse) if isinstance(held, Conditional) else (held,)
+        answers = [self._call(frame, expr._replace(func=c), phase) if isinstance(c, Attr) else None for c in choices]
+        return agree(answers)
 
     def _predicate(self, frame: Frame, func: Attr) -> FunctionRef | None:
         """The mode enum's method that the call runs, if it is one."""

@@ -9,7 +9,7 @@ from timing_audit.model.program import (
 )  # fmt: skip
 from timing_audit.model.syntax import (
     Assign, Attr, Block, Call, Compare, Conditional, Evaluate, Expr, For, If, Jump, Logical, Match, Name, Raise, Return,
-    Stmt, Subscript, Try, While, With,
+    Stmt, Subscript, Try, Unary, While, With,
 )  # fmt: skip
 from timing_audit.program.classes import is_property
 from timing_audit.program.engine import PHASES, Engine
@@ -61,11 +61,28 @@ class Walker:
         self.calls: list[Call] = []
 
     def run(self, body: Block) -> None:
+        if self._phases.excludes(self._phase, self._always(body)):
+            return
         only = "" if self._frame.function is None else self._engine.only_phase(self._frame.function)
         if self._phase.name in PHASES and only not in ("", self._phase.name):
-            self._block(until_guard(body))
-        elif not self._phases.excludes(self._phase, self._always(body)):
+            self._pass_through(body, only)
+        else:
             self._block(body)
+
+    def _pass_through(self, body: Block, only: str) -> None:
+        """What a function for another phase runs before it finds that it has nothing to do.
+
+        That is all up to its first conditional return; without one, the calls of functions for the
+        same phase, which have a guard of their own.
+        """
+        for place, statement in enumerate(body):
+            if isinstance(statement, If) and statement.body and isinstance(statement.body[-1], Return):
+                self._block(body[:place])
+                self._expr(statement.test)
+                return
+        self._block(body)
+        marks = [(edge, edge.target.function) for edge in self.edges]
+        self.edges = [edge for edge, ref in marks if ref is not None and self._engine.only_phase(ref) == only]
 
     def _always(self, body: Block) -> frozenset[str]:
         """The modes that the body sets on its own object whatever happens: it belongs to their phase."""
@@ -94,6 +111,8 @@ class Walker:
         return answer
 
     def _if(self, node: If) -> bool:
+        if self._once(node.test):
+            return self._block(node.orelse)
         answer = self._test(node.test)
         if answer is True:
             return self._block(node.body)
@@ -101,6 +120,15 @@ class Walker:
             return self._block(node.orelse)
         taken = self._block(node.body)
         return self._block(node.orelse) or taken
+
+    def _once(self, test: Expr) -> bool:
+        """`if not self._ready:` where `_ready` only ever turns true: its body runs once, not in every cycle."""
+        if not (isinstance(test, Unary) and test.op == "not" and isinstance(test.value, Attr)):
+            return False
+        flag = test.value
+        if flag.value != Name("self") or self._frame.receiver is None:
+            return False
+        return self._evaluator.attributes.turns_true_once(self._frame.receiver, flag.name)
 
     def _loop(self, count: str, body: Block, orelse: Block) -> bool:
         outer, self._loops = self._loops, (*self._loops, count)
@@ -303,14 +331,6 @@ class Walker:
 
     def _stops(self, ref: FunctionRef) -> bool:
         return self._evaluator.library.is_leaf_path(ref.path) or bool(self._engine.mark(ref))
-
-
-def until_guard(body: Block) -> Block:
-    """What a function runs before it finds that it has nothing to do: up to its first conditional return."""
-    for place, statement in enumerate(body):
-        if isinstance(statement, If) and statement.body and isinstance(statement.body[-1], Return):
-            return body[: place + 1]
-    return ()
 
 
 HARMLESS = frozenset(("builtins.isinstance", "builtins.len", "builtins.bool", "builtins.iter", "builtins.next", "builtins.hasattr", "builtins.print"))
