@@ -158,13 +158,13 @@ class Attributes:
         if (ref, name) not in self._own:
             self._own[ref, name] = list(self._definitions(ref, name))
         definitions = self._own[ref, name]
-        assigned = any(_makes(definition) for _, definition in definitions)
+        assigned = self._evaluator.calls.is_field(ref, name) or any(_makes(d) for _, d in definitions)
         for frame, definition in definitions:
             plain = definition._replace(annotation=None) if assigned else definition
             found |= self._evaluator.definition(frame, plain)
+        found |= self._constructed(ref, name)
         if assigned and not informative(found):
             found |= self._late(ref, name)
-        found |= self._constructed(ref, name)
         found |= self._from_outside(ref, name)
         return found if name not in self.hints or informative(found) else found | self.hinted(name)
 

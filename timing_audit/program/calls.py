@@ -29,6 +29,7 @@ class Calls:
         self._evaluator = evaluator
         self._constructions: dict[ClassRef, dict[tuple[Frame, int], Call]] = {}
         self._wrapped: dict[FunctionRef, Values] = {}
+        self._field_names: dict[ClassRef, list[str]] = {}
         self._merged: dict[tuple[int, int], Call] = {}
 
     def result(self, frame: Frame, call: Call) -> Values:
@@ -146,13 +147,15 @@ class Calls:
         """A cell that grows whenever one more constructor call is known."""
         return frozenset((Literal(len(self._constructions.get(ref, {}))),))
 
+    def is_field(self, ref: ClassRef, name: str) -> bool:
+        """Whether constructor calls fill this attribute by its name or place."""
+        return self._evaluator.classes.method(ref, "__init__") is None and name in self._fields(ref)
+
     def field(self, ref: ClassRef, name: str) -> Values:
         """What constructor calls put into a field of a class without `__init__`."""
-        if self._evaluator.classes.method(ref, "__init__") is not None:
+        if not self.is_field(ref, name):
             return NOTHING
         fields = self._fields(ref)
-        if name not in fields:
-            return NOTHING
         self._evaluator.cells.read(("fields", ref))
         found, place = NOTHING, fields.index(name)
         for (frame, _), call in sorted(self._constructions.get(ref, {}).items(), key=str):
@@ -161,6 +164,12 @@ class Calls:
         return found
 
     def _fields(self, ref: ClassRef) -> list[str]:
+        known = self._field_names.get(ref)
+        if known is None:
+            known = self._field_names[ref] = self._annotated(ref)
+        return known
+
+    def _annotated(self, ref: ClassRef) -> list[str]:
         fields: list[str] = []
         for cls in reversed(self._evaluator.classes.order(ref)):
             unit = self._evaluator.library.unit(cls.path)

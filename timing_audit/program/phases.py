@@ -74,23 +74,24 @@ class Phases:
             self._needles = re.compile("|".join(sorted(map(re.escape, words))).encode())
         return self._needles.search(unit.module.segment(ref.line)) is not None
 
-    def test(self, frame: Frame, expr: Expr, phase: Phase, depth: int = 0) -> bool | None:
-        """Whether the condition holds in the phase."""
+    def test(self, frame: Frame, expr: Expr, phase: Phase, line: int, depth: int = 0) -> bool | None:
+        """Whether the condition, which stands on `line`, holds in the phase."""
         if isinstance(expr, Logical):
-            left, right = self.test(frame, expr.left, phase, depth), self.test(frame, expr.right, phase, depth)
+            left = self.test(frame, expr.left, phase, line, depth)
+            right = self.test(frame, expr.right, phase, line, depth)
             return both(left, right) if expr.op == "and" else either(left, right)
         if isinstance(expr, Unary) and expr.op == "not":
-            return negated(self.test(frame, expr.value, phase, depth))
+            return negated(self.test(frame, expr.value, phase, line, depth))
         if isinstance(expr, Const):
             return bool(expr.value)
         if isinstance(expr, Call):
-            return self._call(frame, expr, phase)
+            return self._call(frame, expr, phase, line, depth)
         if isinstance(expr, Compare):
             return self._compare(frame, expr, phase)
         if isinstance(expr, Attr) and expr.name in self._flags.get(phase.name, ()):
             return False
         if isinstance(expr, Name) and depth < 3:
-            return self._named(frame, expr, phase, depth)
+            return self._named(frame, expr, phase, line, depth)
         return None
 
     def mode_of(self, frame: Frame, expr: Expr) -> frozenset[str]:
@@ -102,18 +103,20 @@ class Phases:
             return frozenset((expr.name,)) if base == self._mode_enum else frozenset()
         return frozenset()
 
-    def _named(self, frame: Frame, expr: Name, phase: Phase, depth: int) -> bool | None:
-        """A local flag that is assigned once."""
-        scope = self._evaluator.scope_of(frame)
-        definitions = scope.names.get(expr.id, ()) if scope is not None else ()
-        if frame.function is None or len(definitions) != 1 or definitions[0].how != "value":
-            return None
-        value = definitions[0].expr
-        return None if value is None or isinstance(value, Const) else self.test(frame, value, phase, depth + 1)
+    def _named(self, frame: Frame, expr: Name, phase: Phase, line: int, depth: int) -> bool | None:
+        """A local flag: what the one assignment before the condition gave it."""
+        value = self._assigned(frame, expr.id, line)
+        return None if value is None or isinstance(value, Const) else self.test(frame, value, phase, line, depth + 1)
 
-    def _call(self, frame: Frame, expr: Call, phase: Phase) -> bool | None:
+    def _assigned(self, frame: Frame, name: str, line: int) -> Expr | None:
+        if frame.function is None:
+            return None
+        earlier = [d for d in self._evaluator.library.scope(frame.function).names.get(name, ()) if d.line <= line]
+        return earlier[0].expr if len(earlier) == 1 and earlier[0].how == "value" and not earlier[0].place else None
+
+    def _call(self, frame: Frame, expr: Call, phase: Phase, line: int, depth: int) -> bool | None:
         if isinstance(expr.func, Name):
-            return self._by_name(frame, expr, expr.func, phase)
+            return self._by_name(frame, expr, expr.func, phase, line, depth)
         if not isinstance(expr.func, Attr):
             return None
         method = self._predicate(frame, expr.func)
@@ -126,16 +129,16 @@ class Phases:
         )
         return agree([self._holds(method, mode, given) for mode in sorted(phase.modes)])
 
-    def _by_name(self, frame: Frame, expr: Call, func: Name, phase: Phase) -> bool | None:
+    def _by_name(
+        self, frame: Frame, expr: Call, func: Name, phase: Phase, line: int, depth: int
+    ) -> bool | None:
         """`bool(condition)`, or a predicate that a local name holds (`check = mode.is_a if x else mode.is_b`)."""
         if func.id == "bool" and len(expr.args) == 1:
-            return self.test(frame, expr.args[0], phase)
-        scope = self._evaluator.scope_of(frame)
-        definitions = scope.names.get(func.id, ()) if scope is not None and frame.function is not None else ()
-        held = definitions[0].expr if len(definitions) == 1 else None
+            return self.test(frame, expr.args[0], phase, line, depth)
+        held = self._assigned(frame, func.id, line)
         choices = (held.body, held.orelse) if isinstance(held, Conditional) else (held,)
-        answers = [self._call(frame, expr._replace(func=c), phase) if isinstance(c, Attr) else None for c in choices]
-        return agree(answers)
+        calls = [expr._replace(func=choice) if isinstance(choice, Attr) else None for choice in choices]
+        return agree([None if call is None else self._call(frame, call, phase, line, depth) for call in calls])
 
     def _predicate(self, frame: Frame, func: Attr) -> FunctionRef | None:
         """The mode enum's method that the call runs, if it is one."""

@@ -106,7 +106,7 @@ class Walker:
         return True if handler is None else bool(handler(self, node))
 
     def _test(self, expr: Expr) -> bool | None:
-        answer = self._phases.test(self._frame, expr, self._phase)
+        answer = self._phases.test(self._frame, expr, self._phase, self._line)
         self._expr(expr)
         return answer
 
