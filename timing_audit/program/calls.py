@@ -30,6 +30,7 @@ class Calls:
         self._constructions: dict[ClassRef, dict[tuple[Frame, int], Call]] = {}
         self._wrapped: dict[FunctionRef, Values] = {}
         self._field_names: dict[ClassRef, list[str]] = {}
+        self._open: set[PartialValue] = set()
         self._merged: dict[tuple[int, int], Call] = {}
 
     def result(self, frame: Frame, call: Call) -> Values:
@@ -122,12 +123,14 @@ class Calls:
     def _partial(self, frame: Frame, call: Call, value: PartialValue) -> list[Target]:
         inner = self._evaluator.expressions[value.key]
         found: list[Target] = []
-        if isinstance(inner, Call) and inner.args:
+        if isinstance(inner, Call) and inner.args and value not in self._open:
+            self._open.add(value)
             first = inner._replace(func=inner.args[0], args=(*inner.args[1:], *call.args), keywords=(*inner.keywords, *call.keywords))
             key = (value.key, id(call))
             merged = self._merged.setdefault(key, first)
             for target in self._evaluator.evaluate(value.frame, inner.args[0]):
                 found += self.bodies(value.frame, merged, target)
+            self._open.discard(value)
         return found
 
     def _construct(self, frame: Frame, call: Call, ref: ClassRef) -> list[Target]:

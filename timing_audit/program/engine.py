@@ -5,14 +5,18 @@ from __future__ import annotations
 from timing_audit.model.pack import (
     CallRule, EntryRule, FunctionRule, HintRule, Packs, PhaseFunctionRule, PhaseRule, StageRule, matches_qualname,
 )  # fmt: skip
-from timing_audit.model.program import FunctionRef
+from timing_audit.model.program import Frame, FunctionRef
 
 DECODE, PREFILL = "decode", "prefill"
 PHASES = (DECODE, PREFILL)
 
 
 class Engine:
-    """Questions to the packs' engine rules; answers about one function are kept."""
+    """Questions to the packs' engine rules; answers about one function are kept.
+
+    `callbacks` are the frames behind the boundary that a method of this name may enter; they are
+    found on the way.
+    """
 
     def __init__(self, packs: Packs) -> None:
         self.entries = packs.select(EntryRule)
@@ -24,6 +28,7 @@ class Engine:
         self.leaves = tuple(path for rule in packs.select(FunctionRule, "leaf") for path in rule.paths)
         self.calls = tuple(call for rule in packs.select(CallRule) for call in rule.calls)
         self.target_calls = tuple(rule.target_call for rule in self.entries if rule.target_call)
+        self.callbacks: dict[str, list[Frame]] = {}
         self._cold = packs.select(FunctionRule, "cold")
         self._capture = packs.select(FunctionRule, "capture")
         self._phases = packs.select(PhaseFunctionRule)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from timing_audit.model.pack import FunctionRule
 from timing_audit.model.program import NOTHING, ClassRef, Frame, FunctionRef, Literal, Values
 from timing_audit.model.syntax import Function
+from timing_audit.program.callbacks import Callbacks
 from timing_audit.program.cells import SCAN
 from timing_audit.program.classes import is_stub
 from timing_audit.program.engine import PHASES, Engine
@@ -66,17 +67,33 @@ class Explorer:
         roots = tuple(entries)
         self._settle(roots)
         self.evaluator.attributes.believe_annotations()
+        self._open_callbacks(self._settle(roots))
         self._settle(roots)
         return HotPath(self._search(roots), roots)
 
-    def _settle(self, roots: tuple[State, ...]) -> None:
+    def _settle(self, roots: tuple[State, ...]) -> set[FunctionRef]:
+        """Follows the edges until nothing grows; gives the functions that are reached."""
         cells, before = self.evaluator.cells, -1
+        reached: set[FunctionRef] = set()
         while cells.growth != before:
             before = cells.growth
-            self._discover(roots)
+            reached = self._discover(roots)
             cells.settle()
+        return reached
 
-    def _discover(self, roots: tuple[State, ...]) -> None:
+    def _open_callbacks(self, reached: set[FunctionRef]) -> None:
+        self.engine.callbacks = Callbacks(self.library, self.engine).open(reached)
+        entered = {
+            (unit.path, line)
+            for unit in self.library.units
+            for name in self.engine.callbacks
+            for line in unit.mentions(name)
+        }
+        for frame, asked in list(self._sorted):
+            if frame.function is not None and (frame.path, frame.function.line) in entered:
+                self.evaluator.cells.poke((SCAN, frame, *asked))
+
+    def _discover(self, roots: tuple[State, ...]) -> set[FunctionRef]:
         """Reads every body that can be reached, so that its cells exist."""
         queue = [(root.frame, root.phase) for root in roots]
         seen = set(queue)
@@ -88,6 +105,7 @@ class Explorer:
                     if place not in seen:
                         seen.add(place)
                         queue.append(place)
+        return {frame.function for frame, _ in seen if frame.function is not None}
 
     def _search(self, roots: tuple[State, ...]) -> dict[State, Step]:
         steps: dict[State, Step] = {root: Step(None, None) for root in roots}

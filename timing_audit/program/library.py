@@ -107,6 +107,8 @@ class Library:
         self._sources = sources
         self._leaves = tuple(leaves)
         self._units: dict[str, Unit | None] = {}
+        self._opened: set[str] = set()
+        self._behind: dict[str, bool] = {}
         self._paths = {module_name(path): path for path in sources.paths}
         self._packages = {
             name[:end]
@@ -137,7 +139,29 @@ class Library:
         return self.is_leaf_path(path)
 
     def is_leaf_path(self, path: str) -> bool:
-        return any(fnmatchcase(path, glob) for glob in self._leaves)
+        """Whether the file lies behind the boundary and is not read."""
+        return path not in self._opened and self.is_behind(path)
+
+    def is_behind(self, path: str) -> bool:
+        """Whether the file lies behind the boundary, read or not."""
+        answer = self._behind.get(path)
+        if answer is None:
+            answer = self._behind[path] = any(fnmatchcase(path, glob) for glob in self._leaves)
+        return answer
+
+    def leaf_paths(self) -> list[str]:
+        return [path for path in self._sources.paths if self.is_behind(path)]
+
+    def open(self, path: str) -> None:
+        """From here on the file is read although it lies behind the boundary."""
+        self._opened.add(path)
+
+    def source(self, path: str) -> bytes:
+        """The text of a file, parsed or not; empty where it cannot be read."""
+        try:
+            return self._sources.utf8(path)
+        except UnreadableError:
+            return b""
 
     def unit(self, path: str) -> Unit | None:
         if path in self._units:

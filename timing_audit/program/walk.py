@@ -271,6 +271,13 @@ class Walker:
                 self._enter(self._phases.mode_of(self._frame, keyword.value))
         if not targets:
             self._callbacks(call, values)
+            self._behind(call)
+
+    def _behind(self, call: Call) -> None:
+        """A call into code behind the boundary that is known to call back."""
+        if isinstance(call.func, Attr):
+            for target in self._engine.callbacks.get(call.func.name, ()):
+                self._edge(target, "unique name", "callback", written(call.func), call)
 
     def _how(self, func: Expr) -> str:
         if isinstance(func, Attr):
