@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from typing import NamedTuple
 import pytest
 from _pytest.mark import ParameterSet
 
+from timing_audit.model.pack import Rule
 from timing_audit.packs.load import load_packs
 from timing_audit.program.engine import Engine
 from timing_audit.program.evaluate import Evaluator
@@ -51,10 +53,31 @@ class TreeSources(NamedTuple):
         return self.tree.read(path).data
 
 
+@contextmanager
+def room_to_recurse() -> Iterator[None]:
+    """What the pipeline allows a whole release."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(20_000)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
 @cache
 def engine() -> Engine:
     """What the shipped packs say of SGLang."""
     return Engine(load_packs())
+
+
+def pack_rules() -> Sequence[Rule]:
+    """Every rule of the shipped packs."""
+    return load_packs().rules
+
+
+def starts_a_cycle(data: bytes) -> bool:
+    """Whether a file of a release must be read before the search for its hot path: its loops, and its modes."""
+    return b"def event_loop_" in data or b"class ForwardMode" in data
 
 
 def split_files(text: str, default: str = "main.py") -> dict[str, str]:
@@ -92,9 +115,14 @@ def trace_program(text: str, *globs: str) -> HotPath:
     return found.trace(found.entry_states(globs))
 
 
+def release_explorer(tree: Tree) -> Explorer:
+    """An explorer over a release that has read where its cycle starts and what its modes are."""
+    return explorer(TreeSources(tree), starts_a_cycle)
+
+
 def trace_release(tree: Tree) -> HotPath:
     """The hot path of a release from the entry points that the packs name."""
-    found = explorer(TreeSources(tree), lambda data: b"def event_loop_" in data or b"class ForwardMode" in data)
+    found = release_explorer(tree)
     return found.trace(found.entry_states())
 
 
