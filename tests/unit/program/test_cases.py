@@ -90,7 +90,10 @@ def test_hotpath_dynamic_call_is_unresolved() -> None:
 
 
 def test_a_file_that_is_not_python_is_a_problem_and_no_obstacle() -> None:
-    files = {"broken.py": "def f(:\n", "main.py": "import broken\n\ndef main():\n    broken.f()\n    g()\n\ndef g():\n    pass\n"}
+    files = {
+        "broken.py": "def f(:\n",
+        "main.py": "import broken\n\ndef main():\n    broken.f()\n    g()\n\ndef g():\n    pass\n",
+    }
     graph = explorer(Program(files), lambda data: True)
     assert hot(graph.trace(graph.entry_states(("main",)))) == {("main", 3), ("g", 7)}
     assert [(problem.file, "line 1" in problem.reason) for problem in graph.library.problems] == [("broken.py", True)]
@@ -102,7 +105,11 @@ def test_entries_are_what_the_globs_name(glob: str, expected: set[tuple[str, int
 
 
 def test_a_module_is_parsed_once_and_only_when_a_path_leads_there() -> None:
-    files = {"main.py": "import near\n\ndef main():\n    near.f()\n", "near.py": "def f():\n    pass\n", "far.py": "x = 1\n"}
+    files = {
+        "main.py": "import near\n\ndef main():\n    near.f()\n",
+        "near.py": "def f():\n    pass\n",
+        "far.py": "x = 1\n",
+    }
     graph = explorer(Program(files), lambda data: b"def main" in data)
     graph.trace(graph.entry_states(("main",)))
     assert [unit.path for unit in graph.library.units] == ["main.py", "near.py"]

@@ -21,7 +21,9 @@ PHASES = {"both": ["decode", "prefill"], "decode": ["decode"], "prefill": ["pref
 def phases_of(path: HotPath, name: str) -> list[str]:
     """The phases in which a function of the program, not of the shared file, was reached."""
     states = [s for s in path.steps if s.frame.path == "main.py" and s.frame.function is not None]
-    return sorted({s.phase.name for s in states if s.frame.function and s.frame.function.qualname.split(".")[-1] == name})
+    return sorted(
+        {s.phase.name for s in states if s.frame.function and s.frame.function.qualname.split(".")[-1] == name}
+    )
 
 
 @pytest.mark.parametrize("code", shapes(FOLDER, only=("phases",)))
