@@ -142,9 +142,16 @@ class SuperValue(NamedTuple):
     receiver: ClassRef
 
 
+class SetFrom(NamedTuple):
+    """An attribute of the objects of `owner` is set from outside, by the store numbered `place`."""
+
+    owner: ClassRef
+    place: int
+
+
 Value = Union[
     External, Leaf, ModuleValue, ClassValue, Instance, FunctionValue, LambdaValue, PartialValue, DictValue, Bag,
-    Row, Literal, SuperValue,
+    Row, Literal, SuperValue, SetFrom,
 ]  # fmt: skip
 Values = frozenset[Value]
 NOTHING: Values = frozenset()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from timing_audit.model.pack import matches_qualname
 from timing_audit.model.program import (
     NOTHING, Bag, ClassRef, ClassValue, External, Frame, FunctionRef, FunctionValue, Instance, Leaf, Literal,
-    ModuleValue, SuperValue, Value, Values,
+    ModuleValue, SetFrom, SuperValue, Value, Values,
 )  # fmt: skip
 from timing_audit.model.syntax import Call, Const, Expr, Function, Name
 from timing_audit.program.classes import is_property
@@ -29,6 +29,7 @@ class Attributes:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._made: dict[ClassRef, set[ClassRef]] = {}
+        self._methods: dict[tuple[ClassRef, str], Values] = {}
         self._own: dict[tuple[ClassRef, str], list[tuple[Frame, Definition]]] = {}
         self._unsure: set[tuple[ClassRef, str]] = set()
         self.late = False
@@ -69,22 +70,26 @@ class Attributes:
         return sorted({value.ref, *made})
 
     def _exactly(self, ref: ClassRef, name: str) -> Values:
-        classes = self._evaluator.classes
-        method = classes.method(ref, name)
+        known = self._methods.get((ref, name))
+        if known is not None:
+            return known
+        method = self._evaluator.classes.method(ref, name)
         if method is not None:
-            return self._method(method, ref)
+            return self._method(method, ref, name)
         found = self._evaluator.cells.read(("attr", ref, name))
         if found:
             return found
         return self._delegated(ref, name) or self._outside(ref, name)
 
-    def _method(self, method: FunctionRef, receiver: ClassRef) -> Values:
+    def _method(self, method: FunctionRef, receiver: ClassRef, name: str = "") -> Values:
         function = self._evaluator.library.function(method)
         if is_property(function):
             return self._evaluator.cells.read(("returns", Frame(method.path, method, receiver)))
-        if has_decorator(function, "staticmethod"):
-            return frozenset((FunctionValue(method, None, None),))
-        return frozenset((FunctionValue(method, receiver, None),))
+        bound = None if has_decorator(function, "staticmethod") else receiver
+        found: Values = frozenset((FunctionValue(method, bound, None),))
+        if name:
+            self._methods[receiver, name] = found
+        return found
 
     def _outside(self, ref: ClassRef, name: str) -> Values:
         """An attribute that a base outside the target must have."""
@@ -184,7 +189,7 @@ class Attributes:
 
     def want_again(self, unit: Unit) -> None:
         """A new module may hold assignments to attributes that were not found so far."""
-        for name in unit.attributes:
+        for name in unit.stored:
             self._holders.setdefault(name, []).append(unit)
             self._evaluator.cells.poke(("stores", name))
 
@@ -220,7 +225,7 @@ class Attributes:
 
     def _mentioning(self, unit: Unit, cls: ClassRef, name: str) -> list[int]:
         owner = unit.classes[cls.qualname]
-        return [line for line in unit.mentions(name) if owner.line <= line <= owner.end_line]
+        return [line for line in unit.storing(name) if owner.line <= line <= owner.end_line]
 
     def _own_stores(self, unit: Unit, cls: ClassRef, ref: ClassRef, line: int, name: str) -> Iterator[tuple[Frame, Definition]]:
         method = self._outermost(unit, cls, unit.functions[line])
@@ -245,20 +250,23 @@ class Attributes:
     def _from_outside(self, ref: ClassRef, name: str) -> Values:
         """`other.name = value` in a parsed module, where `other` may be an object of the class."""
         found, order = NOTHING, self._evaluator.classes.order
-        for owner, place in self._evaluator.cells.read(("stores", name)):
-            if owner == ref or owner in order(ref) or ref in order(owner):
-                frame, _, definition = self._foreign_stores(name)[place]
+        stores = self._evaluator.cells.read(("stores", name))
+        for value in stores:
+            if isinstance(value, SetFrom) and (value.owner == ref or value.owner in order(ref) or ref in order(value.owner)):
+                frame, _, definition = self._foreign[name][1][value.place]
                 found |= self._evaluator.definition(frame, definition)
         return found
 
-    def receivers(self, name: str) -> frozenset[tuple[ClassRef, int]]:
-        """The cell of the classes whose objects have this attribute set from outside, and by which store."""
-        found = set()
-        for place, (frame, receiver, _) in enumerate(self._foreign_stores(name)):
-            for value in self._evaluator.evaluate(frame, receiver):
-                if isinstance(value, Instance):
-                    found.add((value.ref, place))
-        return frozenset(found)
+    def receivers(self, name: str) -> Values:
+        """The cell of the classes whose objects have this attribute set from outside, and by which stores."""
+        cells = self._evaluator.cells
+        return NOTHING.union(*(cells.read(("store", name, place)) for place in range(len(self._foreign_stores(name)))))
+
+    def receiver(self, name: str, place: int) -> Values:
+        """The cell of one such store."""
+        frame, receiver, _ = self._foreign_stores(name)[place]
+        values = self._evaluator.evaluate(frame, receiver)
+        return frozenset(SetFrom(value.ref, place) for value in values if isinstance(value, Instance))
 
     def _foreign_stores(self, name: str) -> list[tuple[Frame, Expr, Definition]]:
         """Every store to an attribute of this name through something else than `self`, in the modules read so far."""
@@ -268,7 +276,7 @@ class Attributes:
         return known[1]
 
     def _stores_in(self, unit: Unit, name: str) -> Iterator[tuple[Frame, Expr, Definition]]:
-        for line in unit.mentions(name):
+        for line in unit.storing(name):
             function = unit.functions[line]
             own = Name(function.params[0].name) if function.params and function.in_class else None
             for store in unit.scope(line).stores:

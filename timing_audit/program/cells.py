@@ -17,6 +17,8 @@ Key = tuple[Any, ...]
 DEEPEST = 60
 MOST_VALUES = 60
 SCAN = "scan"
+# What many cells flow into waits until the cells that it reads are still.
+LATER = {"dotted": 1, "called": 1, "returns": 1, "effects": 1, SCAN: 2}
 
 
 class Cell:
@@ -34,8 +36,7 @@ class Cells:
         self._compute = compute
         self._cells: dict[Key, Cell] = {}
         self._stack: list[Key] = []
-        self._queue: deque[Key] = deque()
-        self._scans: deque[Key] = deque()
+        self._queues: tuple[deque[Key], ...] = (deque(), deque(), deque())
         self.growth = 0
 
     def read(self, key: Key) -> Values:
@@ -61,8 +62,9 @@ class Cells:
 
     def settle(self) -> None:
         """Computes until nothing changes; whole bodies are read again only when all values are still."""
-        while self._queue or self._scans:
-            key = (self._queue or self._scans).popleft()
+        first, second, last = self._queues
+        while first or second or last:
+            key = (first or second or last).popleft()
             cell = self._cells[key]
             cell.queued = False
             self._run(key, cell)
@@ -76,7 +78,7 @@ class Cells:
     def _enqueue(self, key: Key, cell: Cell) -> None:
         if not cell.queued:
             cell.queued = True
-            (self._scans if key[0] == SCAN else self._queue).append(key)
+            self._queues[LATER.get(key[0], 0)].append(key)
 
     def _run(self, key: Key, cell: Cell) -> None:
         if cell.busy:

@@ -52,6 +52,7 @@ class Evaluator:
             "attr": self.attributes.stored,
             "made": self.attributes.made,
             "stores": self.attributes.receivers,
+            "store": self.attributes.receiver,
             "param": self.bindings.passed,
             "lambda": self.bindings.applied,
             "fields": lambda ref: self.calls.constructions(ref),
