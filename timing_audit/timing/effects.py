@@ -10,8 +10,9 @@ from timing_audit.model.syntax import Attr, Call, Expr, Name, Subscript
 from timing_audit.model.timing import Clock, Purpose
 from timing_audit.timing.calls import Calls, Inference, Role
 from timing_audit.timing.evaluate import GIVING, TAKING, THROUGH, Expressions
+from timing_audit.timing.events import EVENTS, EventEffects
 from timing_audit.timing.facts import (
-    NOTHING, DeviceMark, Effect, Event, Inferred, Measure, Read, SiteFact, Timed, Use, Val, join,
+    NOTHING, DeviceMark, Effect, Event, Inferred, Measure, Read, Timed, Use, Val, join,
     one_per_clock,
 )  # fmt: skip
 from timing_audit.timing.labels import constant_label, is_timing, label_of, setter_name, stem_of
@@ -20,12 +21,11 @@ from timing_audit.timing.walk import terminal, text
 TIMING, ORDERING, SYNC = Purpose.TIMING, Purpose.ORDERING, Purpose.SYNC
 
 
-class Effects:
+class Effects(EventEffects):
     """Answers `Expressions.on_call` for one body."""
 
     def __init__(self, expressions: Expressions, calls: Calls, inference: Inference) -> None:
-        self.on = expressions
-        self.found = expressions.found
+        super().__init__(expressions)
         self.calls = calls
         self.inference = inference
         self.enter: Callable[[Expr, Use], None] = lambda stack, use: None
@@ -56,34 +56,16 @@ class Effects:
             return self.on.load(inner, using=False) if type(inner) in PLACES else self.on.value(inner)
         return NOTHING if type(call.func) is Name else self.on.value(call.func)
 
-    def _arguments(self, call: Call) -> list[Val]:
-        values = [self.on.value(arg) for arg in call.args]
-        values += [self.on.value(keyword.value) for keyword in call.keywords]
-        for value in values:
-            self.on.use(value)
-        return values
-
-    def site(
-        self, call: Call, kind: str, purpose: Purpose, rule: str, measure: Measure | None = None, label: str = ""
-    ) -> None:
-        """Notes a site at a call."""
-        fact = SiteFact(call.line, call.column, kind, purpose, rule, measure, label)
-        self.found.sites[call.line, call.column, kind] = fact
-
-    def read(self, call: Call, measure: Measure, label: str = "", primitive: str = "") -> Read:
-        """A start or an end at a call."""
-        return Read(call.line, call.column, self.on.position, measure, label=label, primitive=primitive)
-
     # Calls of the vocabulary.
 
     def _clock(self, call: Call, rule: CallRule, role: Role, receiver: Val) -> Val:
-        self._arguments(call)
+        self.arguments(call)
         self.site(call, rule.site, TIMING, rule.id)
         measure = Measure(rule.clock or Clock.HOST, rule.family, rule.id, (), ())
         return Val(plus=frozenset((self.read(call, measure, primitive=role.canonical),)))
 
     def _span(self, call: Call, rule: CallRule, role: Role, receiver: Val) -> Val:
-        self._arguments(call)
+        self.arguments(call)
         label = label_of(call)
         self.site(call, rule.site, TIMING, rule.id, None, label)
         measure = Measure(rule.clock or Clock.TRACE, "", rule.id, (), ())
@@ -94,7 +76,7 @@ class Effects:
         return Val(uses=(use,))
 
     def _open(self, call: Call, rule: CallRule, role: Role, receiver: Val) -> Val:
-        self._arguments(call)
+        self.arguments(call)
         label = label_of(call)
         self.site(call, rule.site, TIMING, rule.id, None, label)
         read = self.read(call, Measure(rule.clock or Clock.TRACE, "", rule.id, (), ()), label, role.canonical)
@@ -104,7 +86,7 @@ class Effects:
         return Val(uses=()) if rule.pairing == "stack" else receiver
 
     def _close(self, call: Call, rule: CallRule, role: Role, receiver: Val) -> Val:
-        values = self._arguments(call)
+        values = self.arguments(call)
         self.site(call, rule.site, TIMING, rule.id)
         if rule.pairing == "handle":
             for start in sorted({read for value in values for read in value.plus if read.source == "read"}):
@@ -145,7 +127,7 @@ class Effects:
         )
 
     def _create(self, call: Call, rule: CallRule, role: Role, receiver: Val) -> Val:
-        self._arguments(call)
+        self.arguments(call)
         timing = is_timing(call, rule)
         self.site(call, rule.site, TIMING if timing else ORDERING, rule.id)
         return Val(events=frozenset((Event(f"{call.line}:{call.column}", timing),)))
@@ -167,70 +149,27 @@ class Effects:
                 return handler(self, call, receiver)
         return None
 
-    def _record(self, call: Call, receiver: Val) -> Val:
-        self._arguments(call)
-        timing = any(event.timing for event in receiver.events)
-        self.site(call, "cuda_event_record", TIMING if timing else ORDERING, "")
-        read = self.read(call, Measure(Clock.DEVICE, "", "", (), ()), primitive="event record")
-        for event in receiver.events:
-            self.on.state.records[event] = frozenset((read,))
-            if event.timing:
-                self.found.marks[call.line, call.column] = DeviceMark("", read, event)
-        return NOTHING
-
-    def _elapsed(self, call: Call, receiver: Val) -> Val:
-        values = self._arguments(call)
-        self.site(call, "cuda_event_elapsed", TIMING, "")
-        ends = [event for value in values[:1] for event in value.events]
-        for start in sorted(receiver.events, key=str):
-            for end in sorted(ends, key=str):
-                self._elapsed_between(start, end, call.line)
-        return Val(duration=True)
-
-    def _elapsed_between(self, start: Event, end: Event, line: int) -> None:
-        records = self.on.state.records
-        for opening in records.get(start, ()):
-            for closing in records.get(end, ()):
-                self.found.elapsed |= {opening, closing}
-                self.found.time(
-                    Timed(
-                        "event", opening, closing.line, closing.column, closing.position, opening.measure, "",
-                        read_line=line,
-                    )
-                )  # fmt: skip
-
-    def _wait_event(self, call: Call, receiver: Val) -> Val:
-        self._arguments(call)
-        self.site(call, "synchronize", SYNC, "")
-        self.found.waits.add(call.line)
-        return NOTHING
-
-    def _query(self, call: Call, receiver: Val) -> Val:
-        self._arguments(call)
-        self.found.queries.add(call.line)
-        return NOTHING
-
     def _synchronize(self, call: Call, rule: CallRule, role: Role, receiver: Val) -> Val:
-        self._arguments(call)
+        self.arguments(call)
         self.site(call, rule.site, SYNC if rule.kind == "synchronize" else ORDERING, rule.id)
         if rule.kind == "synchronize":
             self.found.syncs.add(call.line)
         return NOTHING
 
     def _hook(self, call: Call, rule: CallRule, role: Role, receiver: Val) -> Val:
-        if any(value.duration for value in self._arguments(call)):
+        if any(value.duration for value in self.arguments(call)):
             self.site(call, rule.site, TIMING, rule.id)
         return NOTHING
 
     def _nothing(self, call: Call, rule: CallRule, role: Role, receiver: Val) -> Val:
-        self._arguments(call)
+        self.arguments(call)
         return NOTHING
 
     # Calls of the target.
 
     def _setter(self, call: Call, rule: SetterRule) -> Val:
         """A setter stamps a time; one named as a start is closed by the end of the same name."""
-        self._arguments(call)
+        self.arguments(call)
         self.site(call, rule.site, TIMING, rule.id, None, label_of(call))
         name = setter_name(call, rule)
         if (stem := stem_of(name, rule.start)) is not None:
@@ -243,7 +182,7 @@ class Effects:
     def _defined(self, call: Call, role: Role) -> Val:
         value = role.value
         assert value is not None
-        self._arguments(call)
+        self.arguments(call)
         wrapper = self.inference.wrapper(value)
         if wrapper is not None:
             found = self._wrapped(call, wrapper, self.inference.measures(self.on.frame, call, value, wrapper))
@@ -326,11 +265,11 @@ class Effects:
                 self.on.grow(call.func.value, value)
                 return value
             if name in TAKING:
-                self._arguments(call)
+                self.arguments(call)
                 return self.on.state.parts(self.on.places.key(call.func.value))
         if name in THROUGH and type(call.func) is Name:
             return self._through(call)
-        self._arguments(call)
+        self.arguments(call)
         self.note_other(call)
         return Val(uses=receiver.uses) if type(call.func) is not Attr else NOTHING
 
@@ -346,8 +285,9 @@ class Effects:
 
     def _enter_context(self, call: Call) -> Val:
         value = self.context(call.args[0])
-        for use in value.uses if type(call.func) is Attr else ():
-            self.enter(call.func.value, use)
+        if type(call.func) is Attr:
+            for use in value.uses:
+                self.enter(call.func.value, use)
         return NOTHING
 
     def context(self, expr: Expr) -> Val:
@@ -379,7 +319,7 @@ class Effects:
         )
 
     def _by_hand(self, call: Call, name: str, receiver: Val) -> Val:
-        self._arguments(call)
+        self.arguments(call)
         key = f"enter {text(call.func)}".rpartition(".")[0]
         use = receiver.uses[0]
         self.site(call, use.kind, TIMING, use.measure.rule, use.measure, use.label)
@@ -393,12 +333,6 @@ class Effects:
 PLACES = (Name, Attr, Subscript)
 SETTER = "setter "
 ENTERING = frozenset(("enter_context", "enter_async_context"))
-EVENTS: dict[str, Callable[[Effects, Call, Val], Val]] = {
-    "event-record": Effects._record,
-    "event-elapsed": Effects._elapsed,
-    "event-query": Effects._query,
-    "event-synchronize": Effects._wait_event,
-}
 RULES: dict[str, Callable[[Effects, Call, CallRule, Role, Val], Val]] = {
     "clock-read": Effects._clock,
     "span": Effects._span,
