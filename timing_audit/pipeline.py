@@ -71,7 +71,7 @@ class Audit:
     def run(self) -> Report:
         """The whole report."""
         entries = self._entries()
-        cycle = self._flat(entries) if self._everything else read_cycle(self._explorer, self._explorer.trace(entries))
+        cycle = self._flat(entries) if self._everything else self._cycle(entries)
         captured = self._captured()
         hot = set(cycle.states)
         roles = Roles(self._names, self._packs, self._engine, hot, captured)
@@ -83,7 +83,12 @@ class Audit:
         """Every function an entry of its own, in decode, without a stage."""
         first = {state.frame.function: state for state in reversed(entries) if state.phase.name == DECODE}
         states = tuple(sorted(first.values(), key=str))
-        return Cycle(HotPath(dict.fromkeys(states, Step(None, None)), states), [])
+        outside = dict.fromkeys(states, frozenset(("",)))
+        return Cycle(HotPath(dict.fromkeys(states, Step(None, None)), states, outside, {}, {}), [])
+
+    def _cycle(self, entries: tuple[State, ...]) -> Cycle:
+        path = self._explorer.trace(entries, {state: self._worker(state) for state in entries})
+        return read_cycle(self._explorer, path)
 
     def _on_unit(self, unit: Unit) -> None:
         self._progress(unit.path)
@@ -102,7 +107,7 @@ class Audit:
             self._parse(paths)
             found = self._explorer.entry_states(self._options.entries)
             if found:
-                return tuple(map(self._rooted, found))
+                return tuple(found)
         if self._options.all_files:
             return ()
         raise self._no_entry()
@@ -115,13 +120,13 @@ class Audit:
         hint = "name where the cycle starts with --entry, or audit the whole package"
         return TimingAuditError(f"no entry point of a hot path in {self._tree.label}", hint=hint)
 
-    def _rooted(self, state: State) -> State:
-        """A worker's method that is an entry point runs under that worker."""
+    def _worker(self, state: State) -> str:
+        """The worker under which an entry point runs, where it is a worker's method."""
         ref, receiver = state.frame.function, state.frame.receiver
         if self._options.entries or ref is None or receiver is None:
-            return state
+            return ""
         is_worker = any(rule.role == "worker" and rule.matches(ref.path, ref.qualname) for rule in self._engine.entries)
-        return state._replace(worker=receiver.qualname) if is_worker else state
+        return receiver.qualname if is_worker else ""
 
     def _raw(self, path: str) -> bytes:
         try:
@@ -147,7 +152,7 @@ class Audit:
         frames = [
             f for f in dict.fromkeys(named) if f.function is not None and self._engine.mark(f.function) == CAPTURE
         ]
-        steps = self._explorer.trace([State(frame, Phase(CAPTURE, frozenset()), "", "", "") for frame in frames]).steps
+        steps = self._explorer.trace([State(frame, Phase(CAPTURE, frozenset()), "") for frame in frames]).steps
         return {state.frame.function for state in steps if state.frame.function is not None}
 
     # Facts.

@@ -47,7 +47,7 @@ class Scopes:
 
     def _is_whole_worker(self, state: State, bracket: Bracket) -> bool:
         entered = any(t.enters_worker for t in self.cycle.into[state])
-        rooted = state in self.cycle.path.entries and bool(state.worker)
+        rooted = state in self.cycle.path.entries and any(self.cycle.path.workers[state])
         return bracket.how == "decorator" and (entered or rooted)
 
     def times(self, transition: Transition, bracket: Bracket) -> bool:

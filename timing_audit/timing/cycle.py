@@ -11,11 +11,12 @@ from timing_audit.program.walk import Edge
 
 
 class Transition(NamedTuple):
-    """A call, under one phase, stage and worker, and what it leads to."""
+    """A call, under one phase and stage, and what it leads to; `worker` is the one that it enters, if any."""
 
     caller: State
     edge: Edge
     target: State
+    worker: str
 
     @property
     def enters_stage(self) -> str:
@@ -25,7 +26,7 @@ class Transition(NamedTuple):
     @property
     def enters_worker(self) -> bool:
         """Whether this is the engine's call of a worker."""
-        return bool(self.target.worker) and not self.caller.worker
+        return bool(self.worker)
 
 
 class Cycle:
@@ -49,7 +50,7 @@ class Cycle:
     @property
     def workers(self) -> list[str]:
         """Every worker that the path enters."""
-        return sorted({state.worker for state in self.path.steps if state.worker})
+        return sorted({worker for found in self.path.workers.values() for worker in found if worker})
 
     def _stages_below(self) -> dict[State, frozenset[str]]:
         """For states outside all stages: the stages that calls from there on enter."""
@@ -79,7 +80,7 @@ class Cycle:
 def read_cycle(explorer: Explorer, path: HotPath) -> Cycle:
     """Asks for every transition between the states of the path."""
     transitions = [
-        Transition(state, edge, target)
+        Transition(state, edge, target, explorer.worker(state.frame, edge))
         for state in path.steps
         for edge, target in explorer.successors(state)
         if target in path.steps

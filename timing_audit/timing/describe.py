@@ -125,10 +125,14 @@ class Describer:
         clocks, reason = self.clocks(ref, states)
         return FunctionFact(
             ref.path, ref.qualname, ref.line, function.end_line, role, facts.roles.is_captured(ref),
-            phases_of(states), (lead.stage or None) if lead else None, (lead.substage or None) if lead else None,
+            phases_of(states), self._stage(ref, lead), (facts.cycle.path.substages.get(lead) or None) if lead else None,
             self.workers(states), self.via(lead) if lead else (), better(clocks.host, clocks.device), clocks, reason,
             self._loops(lead) if lead else 0, len(facts.statements.get(ref, ())),
         )  # fmt: skip
+
+    def _stage(self, ref: FunctionRef, lead: State | None) -> str | None:
+        """The stage that the packs say the function serves, else the one of the chain that reaches it."""
+        return (self._facts.cycle.path.labels.get(ref) or lead.stage or None) if lead else None
 
     def clocks(self, ref: FunctionRef, states: Sequence[State]) -> tuple[Clocks, str]:
         """How a function is timed under these of its states, and why it is left out where it is."""
@@ -158,7 +162,7 @@ class Describer:
 
     def workers(self, states: Iterable[State]) -> tuple[str, ...]:
         """The workers under which a function runs; what the scheduler runs, it runs for all of them."""
-        named = {state.worker for state in states}
+        named = {worker for state in states for worker in self._facts.cycle.path.workers[state]}
         return self._workers if "" in named else tuple(sorted(named))
 
     def via(self, state: State) -> tuple[str, ...]:
@@ -184,7 +188,7 @@ class Describer:
     def edges(self) -> tuple[EdgeFact, ...]:
         """The calls between hot functions, each once, with the phases in which it is made."""
         found: dict[EdgeFact, set[str]] = {}
-        for caller, edge, target in self._facts.cycle.transitions:
+        for caller, edge, target, _ in self._facts.cycle.transitions:
             here, there = caller.frame.function, target.frame.function
             if here is None or there is None:
                 continue

@@ -46,8 +46,9 @@ class Stages:
         self._entering: dict[tuple[str, str], dict[str, list[Transition]]] = {}
         for transition in cycle.transitions:
             if transition.enters_stage:
-                key = (transition.target.worker, transition.target.phase.name)
-                self._entering.setdefault(key, {}).setdefault(transition.enters_stage, []).append(transition)
+                for worker in cycle.path.workers[transition.target]:
+                    key = (worker, transition.target.phase.name)
+                    self._entering.setdefault(key, {}).setdefault(transition.enters_stage, []).append(transition)
 
     def of(self, worker: str, phase: str) -> list[StageCoverage]:
         """The stages that the worker's code enters in the phase, in the order of the search."""
@@ -100,7 +101,7 @@ class Stages:
         found: dict[Bracket, None] = {}
         for states in self._cycle.states.values():
             for state in states:
-                if (state.worker, state.phase.name, state.stage) == (worker, phase, stage):
+                if (state.phase.name, state.stage) == (phase, stage) and worker in self._cycle.path.workers[state]:
                     found.update(dict.fromkeys(bracket for bracket in self._of(state) if bracket.covers))
         return sorted(found, key=lambda bracket: (bracket.file, bracket.start_line, bracket.clock.value))
 

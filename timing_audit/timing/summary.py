@@ -31,7 +31,7 @@ class Summarizer:
     def row(self, worker: str, phase: str) -> Row | None:
         """One row; None where the worker has no such phase."""
         states = {
-            ref: [state for state in found if state.phase.name == phase and state.worker in ("", worker)]
+            ref: [state for state in found if state.phase.name == phase and self._runs_under(state, worker)]
             for ref, found in self._facts.cycle.states.items()
         }
         hot = [ref for ref, found in states.items() if found and self._facts.roles.role(ref) == "hot"]
@@ -58,11 +58,15 @@ class Summarizer:
             external=None,
         )
 
+    def _runs_under(self, state: State, worker: str) -> bool:
+        """Whether the state belongs to the worker's cycle; what the scheduler runs belongs to all of them."""
+        return not self._facts.cycle.path.workers[state].isdisjoint(("", worker))
+
     def _entries(self, worker: str, phase: str) -> list[State]:
         cycle = self._facts.cycle
         if worker:
-            entered = [t.target for t in cycle.transitions if t.enters_worker and t.target.worker == worker]
-            found = entered + [state for state in cycle.path.entries if state.worker == worker]
+            entered = [t.target for t in cycle.transitions if t.worker == worker]
+            found = entered + [state for state in cycle.path.entries if worker in cycle.path.workers[state]]
         else:
             found = list(cycle.path.entries)
         return [state for state in found if state.phase.name == phase]
