@@ -168,7 +168,7 @@ class Audit:
 
     def _report(self, facts: Facts, files: Sequence[Unit]) -> Report:
         describer = Describer(facts, facts.cycle.workers)
-        across = [bracket for unit in files for bracket in facts.survey.across_methods(unit.path, facts.bodies)]
+        across = [bracket for unit in files for bracket in facts.survey.across_methods(unit.path)]
         bodies = [*facts.modules, *facts.bodies.values()]
         brackets = [fact for body in bodies for fact in describer.brackets(body)]
         brackets += [describer.bracket(bracket) for bracket in dict.fromkeys(across)]

@@ -84,4 +84,20 @@ def read_cycle(explorer: Explorer, path: HotPath) -> Cycle:
         for edge, target in explorer.successors(state)
         if target in path.steps
     ]
-    return Cycle(path, transitions)
+    return Cycle(path, without_detours(transitions))
+
+
+def without_detours(transitions: list[Transition]) -> list[Transition]:
+    """Leaves out the calls of decorated functions by what decorates them.
+
+    A decorator's inner function calls every function that it was ever put around, and the call graph does not tell
+    them apart; whoever calls the decorated function has an edge to it anyway.
+    """
+    calls: dict[tuple[object, ...], list[Transition]] = defaultdict(list)
+    for transition in transitions:
+        calls[transition.caller, transition.edge.line, transition.edge.column].append(transition)
+    detours: set[tuple[FunctionRef | None, FunctionRef | None]] = set()
+    for group in calls.values():
+        around = [t.target.frame.function for t in group if t.edge.kind == "decorator"]
+        detours.update((inner, t.target.frame.function) for inner in around for t in group if t.edge.kind != "decorator")
+    return [t for t in transitions if (t.caller.frame.function, t.target.frame.function) not in detours]

@@ -35,6 +35,7 @@ class Survey:
         units = library.units
         self._timing.learn([unit.module.source for unit in units], self._definitions(units))
         self._hops: set[str] = set()
+        self._halves: dict[ClassRef, list[BodyTiming]] = {}
         self._wrappers: dict[FunctionRef, tuple[Wrapper, ...]] = {}
 
     def read(
@@ -45,6 +46,7 @@ class Survey:
         for path in paths:
             found.update(self._read(path, frames))
         for body in found.values():
+            self._note_halves(body)
             self._hops.update(hop for bracket in body.brackets if bracket.covers for hop in bracket.hops)
         return found
 
@@ -66,19 +68,25 @@ class Survey:
         blocks = (unit.outline.body, *(cls.body for cls in unit.outline.classes))
         return joined([self._timing.body(Frame(path, None, None), block) for block in blocks if block])
 
-    def across_methods(self, path: str, bodies: Mapping[FunctionRef, BodyTiming]) -> list[Bracket]:
+    def across_methods(self, path: str) -> list[Bracket]:
         """The brackets whose ends lie in two methods of a class of this file, its bases included."""
         unit = self._library.unit(path)
         found: dict[Bracket, None] = {}
         for cls in unit.outline.classes if unit is not None else ():
             order = self._names.classes.order(ClassRef(path, cls.qualname))
-            methods = [_own_ends(body) for ref, body in bodies.items() if self._owner(ref) in order]
+            methods = [body for base in order for body in self._halves.get(base, ())]
             if any(body.starts for body in methods) and any(body.ends for body in methods):
                 crossing = (
                     bracket for bracket in class_timing(methods).brackets if bracket.start_line != bracket.end_line
                 )
                 found.update(dict.fromkeys(crossing))
         return list(found)
+
+    def _note_halves(self, body: BodyTiming) -> None:
+        owner = self._owner(body.function) if body.function is not None else None
+        own = _own_ends(body)
+        if owner is not None and (own.starts or own.ends):
+            self._halves.setdefault(owner, []).append(own)
 
     def wrapper(self, ref: FunctionRef) -> tuple[Wrapper, ...]:
         """What the function times for its callers."""
