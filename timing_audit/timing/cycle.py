@@ -11,16 +11,20 @@ from timing_audit.program.walk import Edge
 
 
 class Transition(NamedTuple):
-    """A call, under one phase, stage and worker, and what it leads to."""
+    """A call, under one phase, stage and worker, and what it leads to.
+
+    `is_behind` tells a call made behind the path's boundary: model code enters no stage of the worker.
+    """
 
     caller: State
     edge: Edge
     target: State
+    is_behind: bool = False
 
     @property
     def enters_stage(self) -> str:
         """The stage that the call enters, empty where it stays in its caller's."""
-        return self.target.stage if self.target.stage != self.caller.stage else ""
+        return self.target.stage if self.target.stage != self.caller.stage and not self.is_behind else ""
 
     @property
     def enters_worker(self) -> bool:
@@ -54,11 +58,11 @@ class Cycle:
     def _stages_below(self) -> dict[State, frozenset[str]]:
         """For states outside all stages: the stages that calls from there on enter."""
         below: dict[State, frozenset[str]] = {}
-        pending = [t for t in self.transitions if not t.caller.stage and t.target.stage]
+        pending = [t for t in self.transitions if not t.caller.stage and t.enters_stage]
         while pending:
             transition = pending.pop()
             target = transition.target
-            found = frozenset((target.stage,)) if target.stage else below.get(target, frozenset())
+            found = frozenset((target.stage,)) if transition.enters_stage else below.get(target, frozenset())
             known = below.get(transition.caller, frozenset())
             if not found <= known:
                 below[transition.caller] = known | found
@@ -79,7 +83,7 @@ class Cycle:
 def read_cycle(explorer: Explorer, path: HotPath) -> Cycle:
     """Asks for every transition between the states of the path."""
     transitions = [
-        Transition(state, edge, target)
+        Transition(state, edge, target, explorer.library.is_leaf_path(state.frame.path))
         for state in path.steps
         for edge, target in explorer.successors(state)
         if target in path.steps
@@ -99,5 +103,7 @@ def without_detours(transitions: list[Transition]) -> list[Transition]:
     detours: set[tuple[FunctionRef | None, FunctionRef | None]] = set()
     for group in calls.values():
         around = [t.target.frame.function for t in group if t.edge.kind == "decorator"]
-        detours.update((inner, t.target.frame.function) for inner in around for t in group if t.edge.kind != "decorator")
+        detours.update(
+            (inner, t.target.frame.function) for inner in around for t in group if t.edge.kind != "decorator"
+        )
     return [t for t in transitions if (t.caller.frame.function, t.target.frame.function) not in detours]

@@ -186,7 +186,7 @@ class Describer:
     def edges(self) -> tuple[EdgeFact, ...]:
         """The calls between hot functions, each once, with the phases in which it is made."""
         found: dict[EdgeFact, set[str]] = {}
-        for caller, edge, target in self._facts.cycle.transitions:
+        for caller, edge, target, _ in self._facts.cycle.transitions:
             here, there = caller.frame.function, target.frame.function
             if here is None or there is None:
                 continue
