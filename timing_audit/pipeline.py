@@ -24,6 +24,7 @@ from timing_audit.timing.describe import Describer, Facts, build_facts, function
 from timing_audit.timing.names import kept_results
 from timing_audit.timing.reached import Reached
 from timing_audit.timing.roles import Roles
+from timing_audit.timing.spoken import Spoken, spoken
 from timing_audit.timing.summary import Summarizer
 from timing_audit.timing.survey import Survey
 
@@ -84,6 +85,11 @@ class Audit:
         first = {state.frame.function: state for state in reversed(entries) if state.phase.name == DECODE}
         states = tuple(sorted(first.values(), key=str))
         return Cycle(HotPath(dict.fromkeys(states, Step(None, None)), states), [])
+
+    def spoken(self) -> set[Spoken]:
+        """Where the rules of the packs speak."""
+        sites = self.run().sites
+        return spoken(self._library.units, self._names, self._packs, sites)
 
     def _on_unit(self, unit: Unit) -> None:
         self._progress(unit.path)
@@ -250,6 +256,11 @@ def known_workers(names: Sequence[str], known: set[str], packs: Packs) -> set[st
             )
         found |= meant
     return found
+
+
+def rules_spoken(tree: Tree, packs: Packs) -> set[Spoken]:
+    """Where in a tree each rule of the packs speaks: all files, every function taken for hot."""
+    return Audit(tree, packs, Options(entries=(EVERYTHING,), all_files=True), lambda path: None).spoken()
 
 
 def next_steps(report: Report, options: Options) -> tuple[tuple[str, ...], ...]:
