@@ -24,6 +24,7 @@ from timing_audit.timing.describe import Describer, Facts, build_facts, function
 from timing_audit.timing.names import kept_results
 from timing_audit.timing.reached import Reached
 from timing_audit.timing.roles import Roles
+from timing_audit.timing.spoken import Spoken, spoken
 from timing_audit.timing.summary import Summarizer
 from timing_audit.timing.survey import Survey
 
@@ -89,6 +90,11 @@ class Audit:
     def _cycle(self, entries: tuple[State, ...]) -> Cycle:
         path = self._explorer.trace(entries, {state: self._worker(state) for state in entries})
         return read_cycle(self._explorer, path)
+
+    def spoken(self) -> set[Spoken]:
+        """Where the rules of the packs speak."""
+        sites = self.run().sites
+        return spoken(self._library.units, self._names, self._packs, sites)
 
     def _on_unit(self, unit: Unit) -> None:
         self._progress(unit.path)
@@ -173,7 +179,7 @@ class Audit:
 
     def _report(self, facts: Facts, files: Sequence[Unit]) -> Report:
         describer = Describer(facts, facts.cycle.workers)
-        across = [bracket for unit in files for bracket in facts.survey.across_methods(unit.path, facts.bodies)]
+        across = [bracket for unit in files for bracket in facts.survey.across_methods(unit.path)]
         bodies = [*facts.modules, *facts.bodies.values()]
         brackets = [fact for body in bodies for fact in describer.brackets(body)]
         brackets += [describer.bracket(bracket) for bracket in dict.fromkeys(across)]
@@ -255,6 +261,11 @@ def known_workers(names: Sequence[str], known: set[str], packs: Packs) -> set[st
             )
         found |= meant
     return found
+
+
+def rules_spoken(tree: Tree, packs: Packs) -> set[Spoken]:
+    """Where in a tree each rule of the packs speaks: all files, every function taken for hot."""
+    return Audit(tree, packs, Options(entries=(EVERYTHING,), all_files=True), lambda path: None).spoken()
 
 
 def next_steps(report: Report, options: Options) -> tuple[tuple[str, ...], ...]:

@@ -13,7 +13,7 @@ from timing_audit.timing.body import Body
 from timing_audit.timing.decorators import decorated
 from timing_audit.timing.gates import gate_text
 from timing_audit.timing.names import Names, Vocabulary
-from timing_audit.timing.needles import Needles, mentions
+from timing_audit.timing.needles import Bindings, Needles, Words, words_of
 from timing_audit.timing.bodies import NO_ROLES
 from timing_audit.timing.wrappers import Wrappers
 
@@ -50,24 +50,25 @@ class Timing:
 
         Only bodies that mention a known name are looked at; wrappers found make more names known.
         """
-        sources, definitions = list(sources), list(definitions)
+        bindings, definitions = Bindings(sources), list(definitions)
         setters = self.needles.add({found.name for found in definitions if self._is_setter(found.value)})
-        self.needles.learn_aliases(sources, self.needles.names | setters)
-        definitions = [definition for definition in definitions if _may_be_helper(definition)]
-        ready = [definition for definition in definitions if self.needles.may_wrap(definition.segment)]
+        self.needles.learn_aliases(bindings, self.needles.names | setters)
+        helpers = [(words_of(definition.segment), definition) for definition in definitions if _may_be_helper(definition)]
+        ready = [definition for words, definition in helpers if self.needles.may_wrap(words)]
         while ready:
             found = {definition.name for definition in ready if self.wrappers.is_timer(definition.value)}
             fresh = self.needles.add({name for name in found if not name.startswith("__")})
-            fresh |= self.needles.learn_aliases(sources, fresh)
-            ready = [definition for definition in definitions if mentions(definition.segment, fresh)]
+            fresh |= self.needles.learn_aliases(bindings, fresh)
+            news = {name.encode() for name in fresh}
+            ready = [definition for words, definition in helpers if not news.isdisjoint(words)]
             self.wrappers.forget([definition.value for definition in ready])
 
     def _is_setter(self, value: Value) -> bool:
         return isinstance(value, FunctionValue) and self.wrappers.calls.setter(value) is not None
 
-    def may_time(self, segment: bytes) -> bool:
-        """Whether a body can hold a site or a bracket, by the bytes of its source with its decorators."""
-        return self.needles.may_time(segment)
+    def may_time(self, words: Words) -> bool:
+        """Whether a body can hold a site or a bracket, by the words of its source with its decorators."""
+        return self.needles.may_time(words)
 
     def body(self, frame: Frame, block: Block | None = None, outer: Frame | None = None) -> BodyTiming:
         """The timing of one function body, or with `block` of a module's own statements.

@@ -33,8 +33,8 @@ class Scopes:
         """The stages that calls inside the bracket enter, at any depth; for a state within a stage, its own too."""
         found: set[str] = set()
         for transition in self.inner(state, bracket):
-            target = transition.target
-            found |= {target.stage} if target.stage else self.cycle.stages_below.get(target, frozenset())
+            stage = transition.enters_stage or state.stage
+            found |= {stage} if stage else self.cycle.stages_below.get(transition.target, frozenset())
         return frozenset(found)
 
     def is_cycle(self, state: State, bracket: Bracket) -> bool:

@@ -11,17 +11,21 @@ from timing_audit.program.walk import Edge
 
 
 class Transition(NamedTuple):
-    """A call, under one phase and stage, and what it leads to; `worker` is the one that it enters, if any."""
+    """A call, under one phase and stage, and what it leads to; `worker` is the one that it enters, if any.
+
+    `is_behind` tells a call made behind the path's boundary: model code enters no stage of the worker.
+    """
 
     caller: State
     edge: Edge
     target: State
     worker: str
+    is_behind: bool = False
 
     @property
     def enters_stage(self) -> str:
         """The stage that the call enters, empty where it stays in its caller's."""
-        return self.target.stage if self.target.stage != self.caller.stage else ""
+        return self.target.stage if self.target.stage != self.caller.stage and not self.is_behind else ""
 
     @property
     def enters_worker(self) -> bool:
@@ -55,11 +59,11 @@ class Cycle:
     def _stages_below(self) -> dict[State, frozenset[str]]:
         """For states outside all stages: the stages that calls from there on enter."""
         below: dict[State, frozenset[str]] = {}
-        pending = [t for t in self.transitions if not t.caller.stage and t.target.stage]
+        pending = [t for t in self.transitions if not t.caller.stage and t.enters_stage]
         while pending:
             transition = pending.pop()
             target = transition.target
-            found = frozenset((target.stage,)) if target.stage else below.get(target, frozenset())
+            found = frozenset((target.stage,)) if transition.enters_stage else below.get(target, frozenset())
             known = below.get(transition.caller, frozenset())
             if not found <= known:
                 below[transition.caller] = known | found
@@ -80,9 +84,29 @@ class Cycle:
 def read_cycle(explorer: Explorer, path: HotPath) -> Cycle:
     """Asks for every transition between the states of the path."""
     transitions = [
-        Transition(state, edge, target, explorer.worker(state.frame, edge))
+        Transition(
+            state, edge, target, explorer.worker(state.frame, edge), explorer.library.is_behind(state.frame.path)
+        )
         for state in path.steps
         for edge, target in explorer.successors(state)
         if target in path.steps
     ]
-    return Cycle(path, transitions)
+    return Cycle(path, without_detours(transitions))
+
+
+def without_detours(transitions: list[Transition]) -> list[Transition]:
+    """Leaves out the calls of decorated functions by what decorates them.
+
+    A decorator's inner function calls every function that it was ever put around, and the call graph does not tell
+    them apart; whoever calls the decorated function has an edge to it anyway.
+    """
+    calls: dict[tuple[object, ...], list[Transition]] = defaultdict(list)
+    for transition in transitions:
+        calls[transition.caller, transition.edge.line, transition.edge.column].append(transition)
+    detours: set[tuple[FunctionRef | None, FunctionRef | None]] = set()
+    for group in calls.values():
+        around = [t.target.frame.function for t in group if t.edge.kind == "decorator"]
+        detours.update(
+            (inner, t.target.frame.function) for inner in around for t in group if t.edge.kind != "decorator"
+        )
+    return [t for t in transitions if (t.caller.frame.function, t.target.frame.function) not in detours]

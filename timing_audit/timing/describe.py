@@ -94,8 +94,10 @@ def _statements(
         else bracket._replace(covers=())
         for bracket in found
     ]
-    lines = [span for span in statement_lines(library.body(ref)) if reached.phases(ref, span)]
-    return own_statements(lines, body.sites if body is not None else (), counted)
+    lines = [(span, reached.phases(ref, span)) for span in statement_lines(library.body(ref))]
+    return own_statements(
+        [(span, phases) for span, phases in lines if phases], body.sites if body is not None else (), counted
+    )
 
 
 def leading_state(states: Sequence[State]) -> State:
@@ -188,7 +190,7 @@ class Describer:
     def edges(self) -> tuple[EdgeFact, ...]:
         """The calls between hot functions, each once, with the phases in which it is made."""
         found: dict[EdgeFact, set[str]] = {}
-        for caller, edge, target, _ in self._facts.cycle.transitions:
+        for caller, edge, target, *_ in self._facts.cycle.transitions:
             here, there = caller.frame.function, target.frame.function
             if here is None or there is None:
                 continue
@@ -276,8 +278,8 @@ class Describer:
         outside = Timed(*(all(state in reach.inside for state in states) for reach in facts.reaches))
         entered = [t for state in states for t in facts.cycle.out[state] if t.enters_stage]
 
-        def place(lines: Lines) -> tuple[str, str]:
-            phase = (facts.reached.phases(ref, lines) or (DECODE,))[0]
+        def place(statement: Statement) -> tuple[str, str]:
+            phase, lines = statement.phases[0], statement.lines
             stages = {
                 t.enters_stage
                 for t in entered

@@ -11,6 +11,10 @@ ONLY_SITES = frozenset(("event-query", "event-synchronize", "synchronize", "orde
 TIMERS = frozenset(("clock-read", "span", "open", "close", "event-create", "event-record", "event-elapsed"))
 
 
+Words = frozenset[bytes]
+WORD = re.compile(rb"[A-Za-z_]\w*")
+
+
 class Needles:
     """The last names of calls that may matter; grows by aliases and by wrappers as they are found."""
 
@@ -18,85 +22,77 @@ class Needles:
         timers = _terminals(vocabulary, TIMERS)
         self.clocks = _terminals(vocabulary, frozenset(("clock-read",)))
         self.names: set[str] = {*timers, *_terminals(vocabulary, ONLY_SITES)}
-        self._only_sites = self.names - timers
-        self._mention: re.Pattern[bytes] | None = None
-        self._calling: re.Pattern[bytes] | None = None
+        self._only_sites = {name.encode() for name in self.names - timers}
+        self._words = {name.encode() for name in self.names}
 
     def add(self, names: Iterable[str]) -> set[str]:
         """More names to look for; gives back those that are new."""
         fresh = {name for name in names if name} - self.names
-        if fresh:
-            self.names |= fresh
-            self._mention = self._calling = None
+        self.names |= fresh
+        self._words.update(name.encode() for name in fresh)
         return fresh
 
-    def may_time(self, segment: bytes) -> bool:
-        """Whether the source of a body mentions any of the names."""
-        if self._mention is None:
-            self._mention = re.compile(rb"\b(?:" + _any_of(self.names) + rb")\b")
-        return self._mention.search(segment) is not None
+    def may_time(self, words: Words) -> bool:
+        """Whether a body with these words mentions any of the names."""
+        return not self._words.isdisjoint(words)
 
-    def may_wrap(self, segment: bytes) -> bool:
-        """Whether a body calls something by which it could time its caller's code."""
-        if self._calling is None:
-            self._calling = re.compile(rb"\b(?:" + _any_of(self.names - self._only_sites) + rb")\(")
-        return self._calling.search(segment) is not None
+    def may_wrap(self, words: Words) -> bool:
+        """Whether a body with these words may call something by which it could time its caller's code."""
+        return bool(words & self._words - self._only_sites)
 
-    def learn_aliases(self, sources: Iterable[bytes], names: set[str]) -> set[str]:
-        """Adds the other names that sources give to `names`, and theirs; gives back all that is new.
-
-        `import x as y`, `y = x`, `y = partial(x)`, a default `y=x`, attributes that keep the result of a call.
-        """
-        sources = list(sources)
+    def learn_aliases(self, bindings: Bindings, names: set[str]) -> set[str]:
+        """Adds the other names that the sources give to `names`, and theirs; gives back all that is new."""
         found: set[str] = set()
         while names:
-            mention, alias = re.compile(rb"\b(?:" + _any_of(names) + rb")\b"), _alias(names)
-            bound = {
-                name.decode()
-                for source in sources
-                for line in _binding_lines(mention, source)
-                for groups in alias.findall(line)
-                for name in groups
-                if name
-            }
-            names = self.add(bound)
+            names = self.add(other for name in names for other in bindings.others(name))
             found |= names
         return found
 
 
-def mentions(segment: bytes, names: set[str]) -> bool:
-    """Whether a source holds one of some names as a word."""
-    if not any(name.encode() in segment for name in names):
-        return False
-    return re.search(rb"\b(?:" + _any_of(names) + rb")\b", segment) is not None
+class Bindings:
+    """Which names sources bind to what other names stand for.
+
+    `import x as y`, `y = x`, `y = partial(x)`, a default `y=x`, attributes that keep the result of a call.
+    The sources are searched once for all right-hand sides; the left one is read where a name is asked for.
+    """
+
+    def __init__(self, sources: Iterable[bytes]) -> None:
+        self._places: dict[bytes, list[tuple[bytes, int, bytes]]] = {}
+        for source in sources:
+            for match in RIGHT.finditer(source):
+                name = match[1].rpartition(b".")[2]
+                self._places.setdefault(name, []).append((source, match.start(), match[2]))
+            for match in AS.finditer(source):
+                self._places.setdefault(match[1], []).append((source, match.start(2), b"as"))
+
+    def others(self, name: str) -> set[str]:
+        """The names that are bound to `name`, or keep what calling it gives."""
+        found = (_left(*place) for place in self._places.get(name.encode(), ()))
+        return {other for other in found if other}
+
+
+RIGHT = re.compile(rb"=[ \t]*\(?\s*(?:(?:functools\.)?partial\(\s*)?([A-Za-z_][\w.]*)[ \t]*([,)#(]|$)", re.MULTILINE)
+AS = re.compile(rb"(\w+)[ \t]+as[ \t]+(\w+)")
+LEFT = re.compile(rb"(\.?)(\w+)[ \t]*(?::[^=\n]{1,60})?$")
+WIDEST_LEFT = 120
+
+
+def _left(source: bytes, at: int, ending: bytes) -> str:
+    """The name on the left of an assignment; only an attribute is said to keep the result of a call."""
+    if ending == b"as":
+        match = WORD.match(source, at)
+        return match[0].decode() if match else ""
+    before = LEFT.search(source[max(0, at - WIDEST_LEFT) : at])
+    if before is None or (ending == b"(" and not before[1] and b"partial(" not in source[at : at + WIDEST_LEFT]):
+        return ""
+    return before[2].decode()
+
+
+def words_of(segment: bytes) -> Words:
+    """The identifiers, keywords and other words of a piece of source."""
+    return frozenset(WORD.findall(segment))
 
 
 def _terminals(vocabulary: Vocabulary, kinds: frozenset[str]) -> frozenset[str]:
     calls = (name for rule in vocabulary.call_rules if rule.kind in kinds for name in rule.calls)
     return frozenset(name.rpartition(".")[2].replace("()", "") for name in calls)
-
-
-def _any_of(names: Iterable[str]) -> bytes:
-    return b"|".join(re.escape(name).encode() for name in sorted(names))
-
-
-def _alias(names: set[str]) -> re.Pattern[bytes]:
-    known = rb"(?:[\w.]*\.)?(?:" + _any_of(names) + rb")"
-    return re.compile(
-        rb"\b(?:" + _any_of(names) + rb")\s+as\s+(\w+)"
-        rb"|(\w+)\s*(?::[^=\n]{1,60})?=\s*" + known + rb"\s*(?:[,)#]|$)"
-        rb"|(\w+)\s*=\s*(?:functools\.)?partial\(\s*" + known + rb"\b"
-        rb"|\.(\w+)\s*(?::[^=\n]{1,60})?=\s*\(?\s*" + known + rb"\(",
-        re.MULTILINE,
-    )
-
-
-def _binding_lines(mention: re.Pattern[bytes], source: bytes) -> set[bytes]:
-    """The lines that mention a name and could bind another: the expression for that is slow."""
-    found = set()
-    for match in mention.finditer(source):
-        start, end = source.rfind(b"\n", 0, match.start()) + 1, source.find(b"\n", match.end())
-        line = source[start : end if end >= 0 else len(source)]
-        if b"=" in line or b" as " in line:
-            found.add(line)
-    return found

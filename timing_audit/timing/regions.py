@@ -14,9 +14,10 @@ HOST, DEVICE, TRACE = Clock.HOST, Clock.DEVICE, Clock.TRACE
 
 
 class Statement(NamedTuple):
-    """A statement with the innermost bracket around it on each clock, as its place in the list of brackets."""
+    """A statement with its phases and, by clock, the innermost bracket around it: its place in the list of brackets."""
 
     lines: Lines
+    phases: tuple[str, ...]
     innermost: tuple[int | None, int | None, int | None]
 
 
@@ -49,27 +50,29 @@ def innermost(brackets: Sequence[Bracket], clock: Clock, lines: Lines) -> int | 
     return min(around)[-1] if around else None
 
 
-def own_statements(lines: Iterable[Lines], sites: Sequence[Site], brackets: Sequence[Bracket]) -> list[Statement]:
+def own_statements(
+    found: Iterable[tuple[Lines, tuple[str, ...]]], sites: Sequence[Site], brackets: Sequence[Bracket]
+) -> list[Statement]:
     """The statements that can be timed: all but those that are a timer's own and in no bracket."""
     own = {site.line for site in sites}
-    found = []
-    for span in lines:
+    kept = []
+    for span, phases in found:
         around = (innermost(brackets, HOST, span), innermost(brackets, DEVICE, span), innermost(brackets, TRACE, span))
         is_timer = any(span.start <= line <= span.end for line in own)
         if not is_timer or any(place is not None for place in around):
-            found.append(Statement(span, around))
-    return found
+            kept.append(Statement(span, phases, around))
+    return kept
 
 
 def regions_of(
-    statements: Sequence[Statement], place: Callable[[Lines], tuple[str, str]], outside: Timed
+    statements: Sequence[Statement], place: Callable[[Statement], tuple[str, str]], outside: Timed
 ) -> list[Region]:
     """Runs of statements with one phase, stage and set of innermost brackets; `place` tells phase and stage.
 
     `outside` are the clocks that time the whole function from its callers.
     """
     found = []
-    keyed = [(place(statement.lines), statement) for statement in statements]
+    keyed = [(place(statement), statement) for statement in statements]
     for (where, around), run in groupby(keyed, key=lambda pair: (pair[0], pair[1].innermost)):
         members = [statement for _, statement in run]
         timed = Timed(*(near is not None or far for near, far in zip(around, outside, strict=True)))

@@ -75,7 +75,7 @@ class Summarizer:
         """The statements of a function that run in the phase, and how many of them are timed on each clock."""
         if self._describer.is_excluded(ref):
             return 0, (0, 0, 0)
-        statements = [s for s in self._facts.statements[ref] if phase in self._facts.reached.phases(ref, s.lines)]
+        statements = [s for s in self._facts.statements[ref] if phase in s.phases]
         counts = []
         for place, reach in enumerate(self._facts.reaches):
             inside = all(state in reach.inside for state in states)

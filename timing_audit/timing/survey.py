@@ -32,9 +32,12 @@ class Survey:
         self._names = names
         self._timing = Timing(names, Vocabulary(packs))
         self._segments: dict[str, list[bytes]] = {}
+        self._known_words: dict[tuple[str, int, int], Words] = {}
         units = library.units
         self._timing.learn([unit.module.source for unit in units], self._definitions(units))
         self._hops: set[str] = set()
+        self._ends: dict[ClassRef, list[BodyTiming]] | None = None
+        self._halves: dict[ClassRef, list[BodyTiming]] = {}
         self._wrappers: dict[FunctionRef, tuple[Wrapper, ...]] = {}
 
     def read(
@@ -45,6 +48,7 @@ class Survey:
         for path in paths:
             found.update(self._read(path, frames))
         for body in found.values():
+            self._note_halves(body)
             self._hops.update(hop for bracket in body.brackets if bracket.covers for hop in bracket.hops)
         return found
 
@@ -52,7 +56,7 @@ class Survey:
         unit = self._library.unit(path)
         found: dict[FunctionRef, BodyTiming] = {}
         for function in unit.outline.functions if unit is not None else ():
-            if unit is not None and self._timing.may_time(self._segment(unit, function.first_line, function.end_line)):
+            if unit is not None and self._timing.may_time(self._words(unit, function.first_line, function.end_line)):
                 ref = ref_of(unit, function)
                 known = frames.get(ref, ()) or (self._names.frame_of(self._value(ref, function)),)
                 found[ref] = joined([self._timing.body(frame, outer=self._names.parent(frame)) for frame in known])
@@ -66,19 +70,35 @@ class Survey:
         blocks = (unit.outline.body, *(cls.body for cls in unit.outline.classes))
         return joined([self._timing.body(Frame(path, None, None), block) for block in blocks if block])
 
-    def across_methods(self, path: str, bodies: Mapping[FunctionRef, BodyTiming]) -> list[Bracket]:
+    def across_methods(self, path: str) -> list[Bracket]:
         """The brackets whose ends lie in two methods of a class of this file, its bases included."""
         unit = self._library.unit(path)
         found: dict[Bracket, None] = {}
         for cls in unit.outline.classes if unit is not None else ():
             order = self._names.classes.order(ClassRef(path, cls.qualname))
-            methods = [_own_ends(body) for ref, body in bodies.items() if self._owner(ref) in order]
+            methods = [body for base in order for body in self._halves.get(base, ())]
             if any(body.starts for body in methods) and any(body.ends for body in methods):
                 crossing = (
                     bracket for bracket in class_timing(methods).brackets if bracket.start_line != bracket.end_line
                 )
                 found.update(dict.fromkeys(crossing))
         return list(found)
+
+    def _note_halves(self, body: BodyTiming) -> None:
+        owner = self._owner(body.function) if body.function is not None else None
+        own = _own_ends(body)
+        if owner is not None and (own.starts or own.ends):
+            self._halves.setdefault(owner, []).append(own)
+
+    def _held(self, bodies: Mapping[FunctionRef, BodyTiming]) -> dict[ClassRef, list[BodyTiming]]:
+        """By class, what its methods hold of brackets with one end only."""
+        if self._ends is None:
+            self._ends = {}
+            for ref, body in bodies.items():
+                owner, own = self._owner(ref), _own_ends(body)
+                if owner is not None and (own.starts or own.ends):
+                    self._ends.setdefault(owner, []).append(own)
+        return self._ends
 
     def wrapper(self, ref: FunctionRef) -> tuple[Wrapper, ...]:
         """What the function times for its callers."""
@@ -100,7 +120,7 @@ class Survey:
         unit = self._library.unit(path)
         found: list[Inferred] = []
         for function in unit.outline.functions if unit is not None else ():
-            if unit is not None and self._timing.may_time(self._segment(unit, function.first_line, function.end_line)):
+            if unit is not None and self._timing.may_time(self._words(unit, function.first_line, function.end_line)):
                 ref = ref_of(unit, function)
                 if self.wrapper(ref):
                     found.append(Inferred(ref, self.wrapper(ref), self._docstring(ref)))
@@ -112,7 +132,7 @@ class Survey:
 
     def _of_class(self, path: str, cls: Class) -> tuple[Wrapper, ...]:
         unit = self._library.unit(path)
-        if unit is None or not self._timing.may_time(self._segment(unit, cls.line, cls.end_line)):
+        if unit is None or not self._timing.may_time(self._words(unit, cls.line, cls.end_line)):
             return ()
         return self._timing.wrapper_of(ClassValue(ClassRef(path, cls.qualname)))
 
@@ -139,6 +159,12 @@ class Survey:
             for cls in unit.outline.classes:
                 ref = ClassRef(unit.path, cls.qualname)
                 yield Definition(ClassValue(ref), cls.name, self._segment(unit, cls.line, cls.end_line))
+
+    def _words(self, unit: Unit, start: int, end: int) -> Words:
+        key = (unit.path, start, end)
+        if key not in self._known_words:
+            self._known_words[key] = words_of(self._segment(unit, start, end))
+        return self._known_words[key]
 
     def _segment(self, unit: Unit, start: int, end: int) -> bytes:
         lines = self._segments.get(unit.path)
