@@ -221,6 +221,7 @@ KINDS: Mapping[str, Callable[[Table, Common], Rule]] = {
     "phase": _phase,
     "phase-function": _phase_function,
     "stage": _stage("stage", STAGES),
+    "stage-label": _stage("stage", STAGES),
     "substage": _stage("substage", SUBSTAGES),
     "cold": _by_function,
     "capture": _by_function,

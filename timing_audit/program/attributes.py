@@ -189,7 +189,7 @@ class Attributes:
 
     def want_again(self, unit: Unit) -> None:
         """A new module may hold assignments to attributes that were not found so far."""
-        for name in unit.attributes:
+        for name in unit.stored:
             self._holders.setdefault(name, []).append(unit)
             self._evaluator.cells.poke(("stores", name))
 
@@ -225,7 +225,7 @@ class Attributes:
 
     def _mentioning(self, unit: Unit, cls: ClassRef, name: str) -> list[int]:
         owner = unit.classes[cls.qualname]
-        return [line for line in unit.mentions(name) if owner.line <= line <= owner.end_line]
+        return [line for line in unit.storing(name) if owner.line <= line <= owner.end_line]
 
     def _own_stores(self, unit: Unit, cls: ClassRef, ref: ClassRef, line: int, name: str) -> Iterator[tuple[Frame, Definition]]:
         method = self._outermost(unit, cls, unit.functions[line])
@@ -276,7 +276,7 @@ class Attributes:
         return known[1]
 
     def _stores_in(self, unit: Unit, name: str) -> Iterator[tuple[Frame, Expr, Definition]]:
-        for line in unit.mentions(name):
+        for line in unit.storing(name):
             function = unit.functions[line]
             own = Name(function.params[0].name) if function.params and function.in_class else None
             for store in unit.scope(line).stores:

@@ -48,7 +48,7 @@ class Calls:
         found: list[Target] = []
         for value in self._evaluator.evaluate(frame, call.func):
             found += self.bodies(frame, call, value)
-        return sorted(set(found), key=str)
+        return list(dict.fromkeys(found))
 
     # One callee.
 
@@ -161,7 +161,7 @@ class Calls:
         fields = self._fields(ref)
         self._evaluator.cells.read(("fields", ref))
         found, place = NOTHING, fields.index(name)
-        for (frame, _), call in sorted(self._constructions.get(ref, {}).items(), key=str):
+        for (frame, _), call in list(self._constructions.get(ref, {}).items()):
             expr = _argument(call, name, place)
             found |= NOTHING if expr is None else self._evaluator.evaluate(frame, expr)
         return found

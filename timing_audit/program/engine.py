@@ -22,6 +22,7 @@ class Engine:
         self.entries = packs.select(EntryRule)
         self.stages = packs.select(StageRule, "stage")
         self.substages = packs.select(StageRule, "substage")
+        self._labels = packs.select(StageRule, "stage-label")
         self.hints = packs.select(HintRule)
         modes = packs.select(PhaseRule)
         self.modes = modes[0] if modes else None
@@ -49,6 +50,11 @@ class Engine:
             found = [rule.phase for rule in self._phases if rule.matches(ref.path, ref.qualname)]
             self._answers[key] = found[0] if found else ""
         return self._answers[key]
+
+    def label(self, ref: FunctionRef) -> str:
+        """The stage that the function serves, whoever calls it; empty where the packs do not say."""
+        found = [rule.stage for rule in self._labels if rule.matches(ref.path, ref.qualname)]
+        return found[0] if found else ""
 
     def is_target_call(self, ref: FunctionRef) -> bool:
         """Whether this is the scheduler's function that calls the worker."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from timing_audit.model.pack import FunctionRule
@@ -25,13 +25,11 @@ ANY = Phase("", NO_MODES)
 
 
 class State(NamedTuple):
-    """One way of being hot: a body, a phase with its modes, the innermost stage, the worker."""
+    """One way of being hot: a body, a phase with its modes, the innermost stage."""
 
     frame: Frame
     phase: Phase
     stage: str
-    substage: str
-    worker: str
 
 
 class Step(NamedTuple):
@@ -42,10 +40,18 @@ class Step(NamedTuple):
 
 
 class HotPath(NamedTuple):
-    """Every state that was reached, with the step that reached it first."""
+    """Every state that was reached, with the step that reached it first.
+
+    `workers` are the workers under which a state runs, with an empty name for what runs outside all
+    of them; `substages` the innermost substage on the chain that reached the state first; `labels`
+    the stages that some functions serve, whoever calls them.
+    """
 
     steps: dict[State, Step]
     entries: tuple[State, ...]
+    workers: dict[State, frozenset[str]]
+    substages: dict[State, str]
+    labels: dict[FunctionRef, str]
 
 
 class Explorer:
@@ -56,20 +62,29 @@ class Explorer:
         self.phases = Phases(evaluator, engine)
         self._sorted: dict[tuple[Frame, Phase], tuple[Values, list[Edge]]] = {}
         self._moded: dict[tuple[Frame, Phase], tuple[int, list[Edge]]] = {}
+        self._next: dict[State, tuple[int, list[tuple[Edge, State]]]] = {}
         self._plain: dict[FunctionRef, bool] = {}
         self._goes_on: dict[tuple[FunctionRef | None, str], bool] = {}
         evaluator.attributes.hints = {rule.name: rule.classes for rule in engine.hints}
         evaluator.kinds[SCAN] = self._scan  # type: ignore[assignment]
         evaluator.kinds["effects"] = self._effects
 
-    def trace(self, entries: Iterable[State]) -> HotPath:
-        """Follows the edges until nothing new is found and nothing found changes."""
+    def trace(self, entries: Iterable[State], workers: Mapping[State, str] | None = None) -> HotPath:
+        """Follows the edges until nothing new is found and nothing found changes.
+
+        `workers` names the worker of the entries that lie within one.
+        """
         roots = tuple(entries)
         self._settle(roots)
         self.evaluator.attributes.believe_annotations()
         self._open_callbacks(self._settle(roots))
         self._settle(roots)
-        return HotPath(self._search(roots), roots)
+        steps = self._search(roots)
+        reached = {state.frame.function for state in steps if state.frame.function is not None}
+        labels = {ref: label for ref in reached if (label := self.engine.label(ref))}
+        given = workers or {}
+        under = self._spread({root: given.get(root, "") for root in roots})
+        return HotPath(steps, roots, under, self._substages(steps), labels)
 
     def _settle(self, roots: tuple[State, ...]) -> set[FunctionRef]:
         """Follows the edges until nothing grows; gives the functions that are reached."""
@@ -112,13 +127,37 @@ class Explorer:
         queue = deque(roots)
         while queue:
             state = queue.popleft()
-            for edge in self.edges(state.frame, state.phase):
-                if self._inside(edge, state.phase):
-                    following = self._enter(state, edge)
-                    if following not in steps:
-                        steps[following] = Step(state, edge)
-                        queue.append(following)
+            for edge, following in self.successors(state):
+                if following not in steps:
+                    steps[following] = Step(state, edge)
+                    queue.append(following)
         return steps
+
+    def _spread(self, roots: dict[State, str]) -> dict[State, frozenset[str]]:
+        """The workers under which each state runs."""
+        found = {root: frozenset((worker,)) for root, worker in roots.items()}
+        pending = list(found)
+        while pending:
+            state = pending.pop()
+            here = found[state]
+            for edge, following in self.successors(state):
+                worker = self.worker(state.frame, edge)
+                passed = frozenset(name or worker for name in here) if worker else here
+                known = found.get(following, NO_MODES)
+                if not passed <= known:
+                    found[following] = known | passed
+                    pending.append(following)
+        return found
+
+    def _substages(self, steps: dict[State, Step]) -> dict[State, str]:
+        found: dict[State, str] = {}
+        for state, (caller, edge) in steps.items():
+            ref, above = state.frame.function, found[caller] if caller is not None else ""
+            callee = "" if edge is None or edge.kind == "property" else edge.text
+            around = (caller.stage,) if caller is not None and caller.stage else ()
+            entered = "" if ref is None else self.engine.enters(self.engine.substages, ref, callee, state.phase.name, around)
+            found[state] = entered or above
+        return found
 
     def edges(self, frame: Frame, phase: Phase) -> list[Edge]:
         """The calls that the body makes in the phase, in the order of the source."""
@@ -129,6 +168,15 @@ class Explorer:
         if known is None or known[0] != self.evaluator.cells.growth:
             found = list(self._with_modes(frame, edges, phase))
             known = self._moded[frame, phase] = (self.evaluator.cells.growth, found)
+        return known[1]
+
+    def successors(self, state: State) -> list[tuple[Edge, State]]:
+        """The calls that a state makes, each with the state that it leads to; calls that leave the path are not among them."""
+        known = self._next.get(state)
+        growth = self.evaluator.cells.growth
+        if known is None or known[0] != growth:
+            inside = (edge for edge in self.edges(state.frame, state.phase) if self._inside(edge, state.phase))
+            known = self._next[state] = (growth, [(edge, self._enter(state, edge)) for edge in inside])
         return known[1]
 
     def _read(self, frame: Frame, phase: Phase) -> tuple[list[Edge], bool]:
@@ -180,22 +228,20 @@ class Explorer:
     def _enter(self, state: State, edge: Edge) -> State:
         ref, phase = edge.target.function, Phase(state.phase.name, edge.modes or NO_MODES)
         if ref is None or phase.name == CAPTURE:
-            return State(edge.target, phase, "", "", "")
+            return State(edge.target, phase, "")
         callee, around = "" if edge.kind == "property" else edge.text, (state.stage,) if state.stage else ()
         stage = self.engine.enters(self.engine.stages, ref, callee, phase.name, around) or state.stage
-        substage = self.engine.enters(self.engine.substages, ref, callee, phase.name, around) or state.substage
-        return State(edge.target, phase, stage, substage, state.worker or self._worker(state, edge))
+        return State(edge.target, phase, stage)
 
-    def _worker(self, state: State, edge: Edge) -> str:
+    def worker(self, caller: Frame, edge: Edge) -> str:
         """The worker's class, where this edge is the engine's call of a worker.
 
         A worker is whatever the scheduler's function calls with the batch that can itself forward:
         its class also holds the method of that name in every other worker.
         """
-        caller, receiver = state.frame.function, edge.target.receiver
-        if caller is None or receiver is None or edge.kind != "call" or not self.engine.is_target_call(caller):
+        ref, receiver = edge.target.function, edge.target.receiver
+        if caller.function is None or receiver is None or edge.kind != "call" or not self.engine.is_target_call(caller.function):
             return ""
-        ref = edge.target.function
         rules = [rule for rule in self.engine.entries if rule.role == "worker"]
         named = ref is not None and any(rule.matches(ref.path, ref.qualname) for rule in rules)
         return receiver.qualname if named else ""
@@ -240,7 +286,7 @@ class Explorer:
 
     def _rooted(self, rule: FunctionRule, phases: tuple[str, ...]) -> list[State]:
         frames = self._frames(rule)
-        return [State(frame, self.phases.start(name), "", "", "") for name in phases for frame in frames]
+        return [State(frame, self.phases.start(name), "") for name in phases for frame in frames]
 
     def _frames(self, rule: FunctionRule) -> list[Frame]:
         found: set[Frame] = set()

@@ -15,6 +15,13 @@ from timing_audit.syntax.module import BrokenSource, Module, module_name
 
 
 ATTRIBUTE = re.compile(rb"\.([A-Za-z_]\w*)")
+# An attribute where something may be stored: assigned, annotated, grown, or a target among others.
+STORED = re.compile(
+    rb"\.([A-Za-z_]\w*)(?=[ \t]*(?:[-+*/|&]?=(?!=)|:[^=\n]*=(?!=)|\[[^\n]*\][ \t]*=(?!=)"
+    rb"|\.(?:append|add|appendleft|extend|insert|update|setdefault|put|put_nowait)\("
+    rb"|,[^()\n]*=(?!=)|,?[ \t]*\n[ \t]*\)[ \t]*=(?!=)|,[ \t]*$))",
+    re.MULTILINE,
+)
 REBOUND = re.compile(rb"\bglobal +([\w, ]+)|\b([A-Za-z_]\w*)(?:\[|\.(?:append|add|update|setdefault|extend|insert)\()")
 
 
@@ -53,12 +60,20 @@ class Unit:
 
     def mentions(self, attribute: str) -> list[int]:
         """The lines of the functions in whose own bodies `.attribute` stands."""
-        return self.attributes.get(attribute, [])
+        return self._attributes.get(attribute, [])
+
+    def storing(self, attribute: str) -> list[int]:
+        """The lines of the functions in whose own bodies something may be stored in `.attribute`."""
+        return self.stored.get(attribute, [])
 
     @cached_property
-    def attributes(self) -> dict[str, list[int]]:
-        """By attribute name, the lines of the functions in whose own bodies it is read or written."""
-        return self._index_mentions()
+    def stored(self) -> dict[str, list[int]]:
+        """By attribute name, the lines of the functions in whose own bodies it may be set."""
+        return self._index(STORED)
+
+    @cached_property
+    def _attributes(self) -> dict[str, list[int]]:
+        return self._index(ATTRIBUTE)
 
     @cached_property
     def rebound(self) -> frozenset[str]:
@@ -68,12 +83,12 @@ class Unit:
             found.update(name.strip() for name in (listed or stored).decode().split(","))
         return frozenset(found)
 
-    def _index_mentions(self) -> dict[str, list[int]]:
+    def _index(self, pattern: re.Pattern[bytes]) -> dict[str, list[int]]:
         starts = sorted((self.module.extent(line), line) for line in self.functions)
         found: dict[bytes, dict[int, None]] = {}
         open_: list[tuple[int, int]] = []
         place = 0
-        for match in ATTRIBUTE.finditer(self.module.source):
+        for match in pattern.finditer(self.module.source):
             at = match.start()
             while place < len(starts) and starts[place][0][0] <= at:
                 open_.append((starts[place][0][1], starts[place][1]))

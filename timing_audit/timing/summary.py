@@ -1,0 +1,152 @@
+"""The rows of the summary: what one worker does in one phase, in figures."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from timing_audit.model.pack import Packs, StageRule, WorkerRule
+from timing_audit.model.program import ClassRef, FunctionRef
+from timing_audit.model.report import (
+    WORDS, BracketFact, Clocks, Count, Row, StageRow, Tallies, Tally, Timed, Timer, WrapperFact,
+)  # fmt: skip
+from timing_audit.model.timing import Bracket
+from timing_audit.program.engine import PHASES
+from timing_audit.program.hotpath import State
+from timing_audit.timing.describe import Describer, Facts
+from timing_audit.timing.stages import StageCoverage, Stages
+from timing_audit.timing.survey import Inferred
+
+
+class Summarizer:
+    """Rows for every worker and phase."""
+
+    def __init__(self, facts: Facts, describer: Describer, packs: Packs) -> None:
+        self._facts = facts
+        self._describer = describer
+        self._packs = packs
+        self._stages = Stages(facts.cycle, facts.scopes, facts.reaches, facts.brackets, facts.statements)
+
+    def row(self, worker: str, phase: str) -> Row | None:
+        """One row; None where the worker has no such phase."""
+        states = {
+            ref: [state for state in found if state.phase.name == phase and self._runs_under(state, worker)]
+            for ref, found in self._facts.cycle.states.items()
+        }
+        hot = [ref for ref, found in states.items() if found and self._facts.roles.role(ref) == "hot"]
+        entries = self._entries(worker, phase)
+        if not hot or not entries:
+            return None
+        entry = entries[0]
+        words = [self._describer.clocks(ref, states[ref])[0] for ref in hot]
+        timed = [self._timed_statements(ref, states[ref], phase) for ref in hot]
+        every = [state for found in states.values() for state in found]
+        return Row(
+            worker=worker or None,
+            launched_with=self.launched_with(worker),
+            phase=phase,
+            file=entry.frame.path,
+            line=_line(entry),
+            functions=len(hot),
+            tallies=_tallies(words),
+            statements=sum(total for total, _ in timed),
+            timed_statements=Count(*(sum(count[place] for _, count in timed) for place in range(3))),
+            stages=tuple(_stage_row(stage) for stage in self._stages.of(worker, phase)),
+            cycle=tuple(_timer(bracket) for bracket in self._stages.cycle_brackets(every)),
+            frontier=None,
+            external=None,
+        )
+
+    def _runs_under(self, state: State, worker: str) -> bool:
+        """Whether the state belongs to the worker's cycle; what the scheduler runs belongs to all of them."""
+        return not self._facts.cycle.path.workers[state].isdisjoint(("", worker))
+
+    def _entries(self, worker: str, phase: str) -> list[State]:
+        cycle = self._facts.cycle
+        if worker:
+            entered = [t.target for t in cycle.transitions if t.worker == worker]
+            found = entered + [state for state in cycle.path.entries if worker in cycle.path.workers[state]]
+        else:
+            found = list(cycle.path.entries)
+        return [state for state in found if state.phase.name == phase]
+
+    def _timed_statements(self, ref: FunctionRef, states: Sequence[State], phase: str) -> tuple[int, tuple[int, ...]]:
+        """The statements of a function that run in the phase, and how many of them are timed on each clock."""
+        if self._describer.is_excluded(ref):
+            return 0, (0, 0, 0)
+        statements = [s for s in self._facts.statements[ref] if phase in self._facts.reached.phases(ref, s.lines)]
+        counts = []
+        for place, reach in enumerate(self._facts.reaches):
+            inside = all(state in reach.inside for state in states)
+            counts.append(sum(inside or s.innermost[place] is not None for s in statements))
+        return len(statements), tuple(counts)
+
+    def launched_with(self, worker: str) -> tuple[str, ...]:
+        """The names that choose a worker on the command line."""
+        found: dict[str, None] = {}
+        for rule in self._packs.select(WorkerRule):
+            for name, classes in rule.workers:
+                if worker in classes:
+                    found[f"{name} with {rule.when}" if rule.when else name] = None
+        return tuple(found)
+
+    def wrappers(self, inferred: Iterable[Inferred], brackets: Sequence[BracketFact]) -> list[WrapperFact]:
+        """The wrappers of the audited files that something uses or that the packs' stages are named in."""
+        stages = tuple(dict.fromkeys(rule.stage for rule in self._packs.select(StageRule, "stage")))
+        found = []
+        for wrapper in inferred:
+            uses = [bracket for bracket in brackets if any(_is_hop(hop, wrapper.ref) for hop in bracket.hops)]
+            around = {bracket.stage for bracket in uses} | {bracket.label for bracket in uses}
+            named = [stage for stage in stages if re.search(rf"\b{stage}\b", wrapper.docstring)]
+            missing = tuple(stage for stage in named if stage not in around) if len(named) > 1 else ()
+            measure = wrapper.measures[0]
+            found.append(
+                WrapperFact(
+                    measure.file,
+                    measure.line,
+                    wrapper.ref.qualname,
+                    measure.clock.value,
+                    measure.hops,
+                    measure.gate,
+                    len(uses),
+                    sum(bracket.phase in PHASES for bracket in uses),
+                    missing,
+                )
+            )
+        return sorted(found)
+
+
+def _is_hop(hop: str, ref: FunctionRef | ClassRef) -> bool:
+    """Whether a hop, `file:line name`, is this definition."""
+    place, _, name = hop.partition(" ")
+    return place.rpartition(":")[0] == ref.path and name == ref.qualname
+
+
+def _line(state: State) -> int:
+    return state.frame.function.line if state.frame.function is not None else 1
+
+
+def _tallies(words: Sequence[Clocks]) -> Tallies:
+    tallies = []
+    for place in range(3):
+        counts = Counter(clocks[place] for clocks in words)
+        tallies.append(Tally(*(counts[word] for word in WORDS)))
+    return Tallies(*tallies)
+
+
+def _stage_row(stage: StageCoverage) -> StageRow:
+    first = min(stage.calls)
+    timed = Timed(*(len(places) == len(stage.calls) for places in stage.timed_calls))
+    return StageRow(
+        stage.stage, first.file, first.line, len(stage.calls), Count(*map(len, stage.timed_calls)), timed,
+        tuple(map(_timer, stage.timers)), tuple(map(_timer, stage.inside)),
+    )  # fmt: skip
+
+
+def _timer(bracket: Bracket) -> Timer:
+    function = bracket.function.qualname if bracket.function is not None else ""
+    return Timer(
+        bracket.file, bracket.start_line, bracket.end_line, bracket.clock.value, function, bracket.label, bracket.hops,
+        bracket.gate,
+    )  # fmt: skip

@@ -1,0 +1,178 @@
+"""The timing of every body of the audited files: sites, brackets, wrappers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from timing_audit.model.pack import Packs
+from timing_audit.model.program import ClassRef, ClassValue, Frame, FunctionRef, FunctionValue
+from timing_audit.model.syntax import Class, Const, Evaluate, Function
+from timing_audit.model.timing import BodyTiming, Bracket, Site, Wrapper
+from timing_audit.program.evaluate import Evaluator
+from timing_audit.program.library import Library, Unit, ref_of
+from timing_audit.timing.audit import Definition, Timing
+from timing_audit.timing.classes import class_timing
+from timing_audit.timing.names import Vocabulary
+
+
+class Inferred(NamedTuple):
+    """A wrapper of the target, one entry a clock, with the docstring that tells what it is for."""
+
+    ref: FunctionRef | ClassRef
+    measures: tuple[Wrapper, ...]
+    docstring: str
+
+
+class Survey:
+    """Reads the timing of bodies; what the packs and the target's own wrappers name is learnt first."""
+
+    def __init__(self, library: Library, names: Evaluator, packs: Packs) -> None:
+        self._library = library
+        self._names = names
+        self._timing = Timing(names, Vocabulary(packs))
+        self._segments: dict[str, list[bytes]] = {}
+        units = library.units
+        self._timing.learn([unit.module.source for unit in units], self._definitions(units))
+        self._hops: set[str] = set()
+        self._wrappers: dict[FunctionRef, tuple[Wrapper, ...]] = {}
+
+    def read(
+        self, paths: Iterable[str], frames: Mapping[FunctionRef, Sequence[Frame]]
+    ) -> dict[FunctionRef, BodyTiming]:
+        """The timing of the functions of some files; what stands between wrappers and clocks is noted."""
+        found: dict[FunctionRef, BodyTiming] = {}
+        for path in paths:
+            found.update(self._read(path, frames))
+        for body in found.values():
+            self._hops.update(hop for bracket in body.brackets if bracket.covers for hop in bracket.hops)
+        return found
+
+    def _read(self, path: str, frames: Mapping[FunctionRef, Sequence[Frame]]) -> dict[FunctionRef, BodyTiming]:
+        unit = self._library.unit(path)
+        found: dict[FunctionRef, BodyTiming] = {}
+        for function in unit.outline.functions if unit is not None else ():
+            if unit is not None and self._timing.may_time(self._segment(unit, function.first_line, function.end_line)):
+                ref = ref_of(unit, function)
+                known = frames.get(ref, ()) or (self._names.frame_of(self._value(ref, function)),)
+                found[ref] = joined([self._timing.body(frame, outer=self._names.parent(frame)) for frame in known])
+        return found
+
+    def module(self, path: str) -> BodyTiming:
+        """The timing of a module's own statements, those of its classes included."""
+        unit = self._library.unit(path)
+        if unit is None:
+            return BodyTiming(path, None)
+        blocks = (unit.outline.body, *(cls.body for cls in unit.outline.classes))
+        return joined([self._timing.body(Frame(path, None, None), block) for block in blocks if block])
+
+    def across_methods(self, path: str, bodies: Mapping[FunctionRef, BodyTiming]) -> list[Bracket]:
+        """The brackets whose ends lie in two methods of a class of this file, its bases included."""
+        unit = self._library.unit(path)
+        found: dict[Bracket, None] = {}
+        for cls in unit.outline.classes if unit is not None else ():
+            order = self._names.classes.order(ClassRef(path, cls.qualname))
+            methods = [_own_ends(body) for ref, body in bodies.items() if self._owner(ref) in order]
+            if any(body.starts for body in methods) and any(body.ends for body in methods):
+                crossing = (
+                    bracket for bracket in class_timing(methods).brackets if bracket.start_line != bracket.end_line
+                )
+                found.update(dict.fromkeys(crossing))
+        return list(found)
+
+    def wrapper(self, ref: FunctionRef) -> tuple[Wrapper, ...]:
+        """What the function times for its callers."""
+        if ref not in self._wrappers:
+            self._wrappers[ref] = self._timing.wrapper_of(self._value(ref, self._library.function(ref)))
+        return self._wrappers[ref]
+
+    def is_timer(self, ref: FunctionRef) -> bool:
+        """Whether the function is a wrapper, a setter that stamps a time, or one of the hops of a wrapper."""
+        if (
+            self.wrapper(ref)
+            or self._timing.wrappers.calls.setter(self._value(ref, self._library.function(ref))) is not None
+        ):
+            return True
+        return f"{ref.path}:{ref.line} {ref.qualname}" in self._hops
+
+    def inferred(self, path: str) -> list[Inferred]:
+        """The wrappers that a file defines."""
+        unit = self._library.unit(path)
+        found: list[Inferred] = []
+        for function in unit.outline.functions if unit is not None else ():
+            if unit is not None and self._timing.may_time(self._segment(unit, function.first_line, function.end_line)):
+                ref = ref_of(unit, function)
+                if self.wrapper(ref):
+                    found.append(Inferred(ref, self.wrapper(ref), self._docstring(ref)))
+        for cls in unit.outline.classes if unit is not None else ():
+            measures = self._of_class(path, cls) if unit is not None else ()
+            if measures:
+                found.append(Inferred(ClassRef(path, cls.qualname), measures, ""))
+        return found
+
+    def _of_class(self, path: str, cls: Class) -> tuple[Wrapper, ...]:
+        unit = self._library.unit(path)
+        if unit is None or not self._timing.may_time(self._segment(unit, cls.line, cls.end_line)):
+            return ()
+        return self._timing.wrapper_of(ClassValue(ClassRef(path, cls.qualname)))
+
+    def _docstring(self, ref: FunctionRef) -> str:
+        body = self._library.body(ref)
+        first = body[0] if body else None
+        if isinstance(first, Evaluate) and isinstance(first.value, Const) and isinstance(first.value.value, str):
+            return first.value.value
+        return ""
+
+    def _owner(self, ref: FunctionRef) -> ClassRef | None:
+        function = self._library.function(ref)
+        return ClassRef(ref.path, function.owner) if function.in_class else None
+
+    def _value(self, ref: FunctionRef, function: Function) -> FunctionValue:
+        return FunctionValue(ref, ClassRef(ref.path, function.owner) if function.in_class else None, None)
+
+    def _definitions(self, units: Iterable[Unit]) -> Iterator[Definition]:
+        for unit in units:
+            for function in unit.outline.functions:
+                value = self._value(ref_of(unit, function), function)
+                segment = self._segment(unit, function.first_line, function.end_line)
+                yield Definition(value, function.name, segment)
+            for cls in unit.outline.classes:
+                ref = ClassRef(unit.path, cls.qualname)
+                yield Definition(ClassValue(ref), cls.name, self._segment(unit, cls.line, cls.end_line))
+
+    def _segment(self, unit: Unit, start: int, end: int) -> bytes:
+        lines = self._segments.get(unit.path)
+        if lines is None:
+            lines = self._segments[unit.path] = unit.module.source.split(b"\n")
+        return b"\n".join(lines[start - 1 : end])
+
+
+def _own_ends(body: BodyTiming) -> BodyTiming:
+    """Without the starts and ends that the body only passes through: they are those of what it calls."""
+    return body._replace(
+        starts=tuple(start for start in body.starts if not start.hops),
+        ends=tuple(end for end in body.ends if not end.hops),
+    )
+
+
+def joined(bodies: Sequence[BodyTiming]) -> BodyTiming:
+    """One body as its receivers see it: the union, in order of the source."""
+    if len(bodies) == 1:
+        return bodies[0]
+    sites: dict[tuple[int, int, str], Site] = {}
+    brackets: dict[tuple[int, int, str, str], Bracket] = {}
+    for body in bodies:
+        for site in body.sites:
+            sites.setdefault((site.line, site.column, site.kind), site)
+        for bracket in body.brackets:
+            brackets.setdefault((bracket.start_line, bracket.end_line, bracket.clock.value, bracket.label), bracket)
+    starts = tuple(dict.fromkeys(start for body in bodies for start in body.starts))
+    ends = tuple(dict.fromkeys(end for body in bodies for end in body.ends))
+    loads = frozenset[str]().union(*(body.loads for body in bodies))
+    unpaired = tuple(dict.fromkeys(entry for body in bodies for entry in body.unpaired))
+    mixed = tuple(dict.fromkeys(entry for body in bodies for entry in body.mixed))
+    syncs = tuple(dict.fromkeys(entry for body in bodies for entry in body.syncs))
+    return BodyTiming(
+        bodies[0].file, bodies[0].function, tuple(value for _, value in sorted(sites.items())),
+        tuple(value for _, value in sorted(brackets.items())), unpaired, mixed, syncs, starts, ends, loads,
+    )  # fmt: skip
