@@ -85,7 +85,8 @@ def of_stages(found: dict[str, Any], truth: Rows) -> Figure:
 
 def of_sites(found: dict[str, Any], truth: Rows) -> Figure:
     """The lines of timing sites."""
-    wanted, unsure = set(), set()
+    wanted: set[tuple[str, int]] = set()
+    unsure: set[tuple[str, int]] = set()
     for row in truth:
         if row["kind"] in TIMING and row["role"] != "sync_only":
             (wanted if row["sure"] else unsure).add((row["file"], row["line"]))

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,11 +20,6 @@ from timing_audit.program.evaluate import Evaluator
 from timing_audit.program.hotpath import Explorer, HotPath
 from timing_audit.program.library import Library, Sources, Unit
 from timing_audit.source.tree import Tree
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 class Program:
@@ -131,11 +127,12 @@ def shapes(folder: Path, but: Sequence[str] = (), only: Sequence[str] = ()) -> l
 
     A `prelude` is added to each program of its file.
     """
+    toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     found = []
     for path in sorted(folder.glob("*.toml")):
         if path.stem in but or (only and path.stem not in only):
             continue
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = toml.loads(path.read_text(encoding="utf-8"))
         for shape in data["shape"]:
             reason = shape.get("xfail")
             marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
