@@ -14,6 +14,7 @@ from timing_audit.program.library import Library, Unit, ref_of
 from timing_audit.timing.audit import Definition, Timing
 from timing_audit.timing.classes import class_timing
 from timing_audit.timing.names import Vocabulary
+from timing_audit.timing.needles import Words, words_of
 
 
 class Inferred(NamedTuple):
