@@ -46,7 +46,7 @@ class Stages:
         self._entering: dict[tuple[str, str], dict[str, list[Transition]]] = {}
         for transition in cycle.transitions:
             if transition.enters_stage:
-                for worker in cycle.path.workers[transition.target]:
+                for worker in cycle.path.workers[transition.caller]:
                     key = (worker, transition.target.phase.name)
                     self._entering.setdefault(key, {}).setdefault(transition.enters_stage, []).append(transition)
 

@@ -33,7 +33,8 @@ def test_statements_of_one_line_are_one() -> None:
 
 
 def test_branches_of_try_are_read_in_order() -> None:
-    source = "def f():\n    try:\n        a()\n    except E:\n        b()\n    else:\n        c()\n    finally:\n        d()\n"
+    heads = ("try", "except E", "else", "finally")
+    source = "def f():\n" + "".join(f"    {head}:\n        a()\n" for head in heads)
     assert lines_of(source) == [(3, 3), (5, 5), (7, 7), (9, 9)]
 
 
