@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import click
@@ -46,7 +46,7 @@ def _leaves(command: click.Command, context: click.Context) -> Iterator[tuple[cl
         yield from _leaves(inner, click.Context(inner, info_name=name, parent=context))
 
 
-def _options(command: click.Command, context: click.Context, shared: set[str | None]) -> Iterator[str]:
+def _options(command: click.Command, context: click.Context, shared: Collection[str | None]) -> Iterator[str]:
     for parameter in command.params:
         record = parameter.get_help_record(context) if isinstance(parameter, click.Option) else None
         if record is not None and parameter.name not in shared:
