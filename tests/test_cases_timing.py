@@ -292,5 +292,3 @@ def test_every_case_of_these_areas_has_a_test() -> None:
     named = {name.removeprefix("test_").replace("_", "-") for name in globals() if name.startswith("test_")}
 
     assert wanted <= named
-
-

@@ -142,7 +142,9 @@ class Attributes:
         method = self._evaluator.classes.method(value.receiver, name, value.after)
         if method is not None:
             return self._method(method, value.receiver)
-        return frozenset(External(f"{base}().{name}") for base in self._evaluator.classes.outside_bases(value.receiver)[:1])
+        return frozenset(
+            External(f"{base}().{name}") for base in self._evaluator.classes.outside_bases(value.receiver)[:1]
+        )
 
     # Cells.
 
@@ -227,7 +229,9 @@ class Attributes:
         owner = unit.classes[cls.qualname]
         return [line for line in unit.storing(name) if owner.line <= line <= owner.end_line]
 
-    def _own_stores(self, unit: Unit, cls: ClassRef, ref: ClassRef, line: int, name: str) -> Iterator[tuple[Frame, Definition]]:
+    def _own_stores(
+        self, unit: Unit, cls: ClassRef, ref: ClassRef, line: int, name: str
+    ) -> Iterator[tuple[Frame, Definition]]:
         method = self._outermost(unit, cls, unit.functions[line])
         if method is None or not method.params or not self._evaluator.classes.live(ref, cls, method.name):
             return
@@ -252,7 +256,9 @@ class Attributes:
         found, order = NOTHING, self._evaluator.classes.order
         stores = self._evaluator.cells.read(("stores", name))
         for value in stores:
-            if isinstance(value, SetFrom) and (value.owner == ref or value.owner in order(ref) or ref in order(value.owner)):
+            if isinstance(value, SetFrom) and (
+                value.owner == ref or value.owner in order(ref) or ref in order(value.owner)
+            ):
                 frame, _, definition = self._foreign[name][1][value.place]
                 found |= self._evaluator.definition(frame, definition)
         return found

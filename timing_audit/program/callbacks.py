@@ -56,9 +56,7 @@ class Callbacks:
     def _mentioning(self, packages: set[str]) -> list[str]:
         names = [package.replace("/", ".").encode() for package in sorted(packages)]
         return [
-            path
-            for path in self._library.leaf_paths()
-            if any(name in self._library.source(path) for name in names)
+            path for path in self._library.leaf_paths() if any(name in self._library.source(path) for name in names)
         ]
 
     def _enter(self, unit: Unit | None, line: int, found: dict[str, list[Frame]]) -> None:
@@ -75,11 +73,7 @@ def relevant(unit: Unit, calls: re.Pattern[bytes]) -> list[int]:
     found: set[int] = set()
     pattern: re.Pattern[bytes] | None = calls
     while pattern is not None:
-        new = {
-            line
-            for line in unit.functions
-            if line not in found and pattern.search(unit.module.segment(line))
-        }
+        new = {line for line in unit.functions if line not in found and pattern.search(unit.module.segment(line))}
         found |= new
         names = sorted({unit.functions[line].name for line in new} - {"__init__"})
         pattern = re.compile(rb"\.(?:%b)\(" % b"|".join(name.encode() for name in names)) if names else None

@@ -125,7 +125,9 @@ class Calls:
         found: list[Target] = []
         if isinstance(inner, Call) and inner.args and value not in self._open:
             self._open.add(value)
-            first = inner._replace(func=inner.args[0], args=(*inner.args[1:], *call.args), keywords=(*inner.keywords, *call.keywords))
+            first = inner._replace(
+                func=inner.args[0], args=(*inner.args[1:], *call.args), keywords=(*inner.keywords, *call.keywords)
+            )
             key = (value.key, id(call))
             merged = self._merged.setdefault(key, first)
             for target in self._evaluator.evaluate(value.frame, inner.args[0]):
@@ -197,7 +199,9 @@ class Calls:
                 if isinstance(value, FunctionValue):
                     callee, function = evaluator.frame_of(value), evaluator.library.function(value.ref)
                     if function.params:
-                        evaluator.bindings.give(callee, function.params[0].name, frozenset((FunctionValue(ref, None, None),)))
+                        evaluator.bindings.give(
+                            callee, function.params[0].name, frozenset((FunctionValue(ref, None, None),))
+                        )
                     yield from evaluator.cells.read(("returns", callee))
 
     # Calls of things outside.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Union
 
 from timing_audit.model.program import ClassRef, FunctionRef
-from timing_audit.model.syntax import Attr, Binding, Call, Class, Expr, Function, Name, Nested, Subscript
+from timing_audit.model.syntax import Attr, Binding, Call, Expr, Function, Name, Nested, Subscript
 from timing_audit.program.library import Library, Unit, has_decorator, ref_of
 from timing_audit.program.scopes import nodes
 
@@ -104,7 +104,9 @@ class Classes:
             cls, unit = self.library.class_(ref), self.library.unit(ref.path)
             statics = [self.static(unit, base) for base in cls.bases] if unit is not None else []
             found = tuple(
-                base if isinstance(base, (ClassRef, Elsewhere)) else Elsewhere("", False) for base in statics if base != ref
+                base if isinstance(base, (ClassRef, Elsewhere)) else Elsewhere("", False)
+                for base in statics
+                if base != ref
             )
             self._bases[ref] = found
         return found
@@ -121,7 +123,10 @@ class Classes:
     def outside_bases(self, ref: ClassRef) -> tuple[str, ...]:
         """The canonical names of the bases that lie outside."""
         return tuple(
-            base.name for cls in self.order(ref) for base in self.bases(cls) if isinstance(base, Elsewhere) and base.name
+            base.name
+            for cls in self.order(ref)
+            for base in self.bases(cls)
+            if isinstance(base, Elsewhere) and base.name
         )
 
     def is_enum(self, ref: ClassRef) -> bool:

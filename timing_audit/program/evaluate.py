@@ -118,9 +118,7 @@ class Evaluator:
             return None
         unit, owner = self.library.unit(frame.path), self.library.function(frame.function).owner
         while unit is not None and owner:
-            around = [
-                f for f in unit.by_qualname.get(owner, ()) if f.line <= frame.function.line <= f.end_line
-            ]
+            around = [f for f in unit.by_qualname.get(owner, ()) if f.line <= frame.function.line <= f.end_line]
             if around:
                 return Frame(frame.path, FunctionRef(frame.path, owner, around[0].line), frame.receiver)
             owner = unit.classes[owner].owner if owner in unit.classes else ""
@@ -134,7 +132,9 @@ class Evaluator:
 
     def _dotted(self, frame: Frame, key: int) -> Values:
         expr = self.expressions[key]
-        return self.attributes.of_all(self.evaluate(frame, expr.value), expr.name) if isinstance(expr, Attr) else NOTHING
+        return (
+            self.attributes.of_all(self.evaluate(frame, expr.value), expr.name) if isinstance(expr, Attr) else NOTHING
+        )
 
     def _call(self, frame: Frame, expr: Call) -> Values:
         return self.cells.read(("called", frame, self.remember(expr)))

@@ -155,7 +155,9 @@ class Explorer:
             ref, above = state.frame.function, found[caller] if caller is not None else ""
             callee = "" if edge is None or edge.kind == "property" else edge.text
             around = (caller.stage,) if caller is not None and caller.stage else ()
-            entered = "" if ref is None else self.engine.enters(self.engine.substages, ref, callee, state.phase.name, around)
+            entered = (
+                "" if ref is None else self.engine.enters(self.engine.substages, ref, callee, state.phase.name, around)
+            )
             found[state] = entered or above
         return found
 
@@ -240,7 +242,12 @@ class Explorer:
         its class also holds the method of that name in every other worker.
         """
         ref, receiver = edge.target.function, edge.target.receiver
-        if caller.function is None or receiver is None or edge.kind != "call" or not self.engine.is_target_call(caller.function):
+        if (
+            caller.function is None
+            or receiver is None
+            or edge.kind != "call"
+            or not self.engine.is_target_call(caller.function)
+        ):
             return ""
         rules = [rule for rule in self.engine.entries if rule.role == "worker"]
         named = ref is not None and any(rule.matches(ref.path, ref.qualname) for rule in rules)
@@ -302,7 +309,11 @@ class Explorer:
         if not function.in_class:
             return [Frame(unit.path, ref, None)]
         owner = ClassRef(unit.path, function.owner)
-        heirs = [c for c in self.evaluator.classes.subclasses(owner) if self.evaluator.classes.method(c, function.name) == ref]
+        heirs = [
+            c
+            for c in self.evaluator.classes.subclasses(owner)
+            if self.evaluator.classes.method(c, function.name) == ref
+        ]
         made = heirs if function.params and function.params[0].annotation is not None and heirs else [owner, *heirs]
         return [Frame(unit.path, ref, cls) for cls in made]
 

@@ -125,12 +125,7 @@ class Library:
         self._opened: set[str] = set()
         self._behind: dict[str, bool] = {}
         self._paths = {module_name(path): path for path in sources.paths}
-        self._packages = {
-            name[:end]
-            for name in self._paths
-            for end in range(len(name))
-            if name[end] == "."
-        }
+        self._packages = {name[:end] for name in self._paths for end in range(len(name)) if name[end] == "."}
         self._listed: list[Unit] | None = None
         self.problems: list[Problem] = []
         self.on_unit: Callable[[Unit], None] = lambda unit: None

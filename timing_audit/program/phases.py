@@ -29,7 +29,10 @@ class Phases:
         self._mode_enum = rule.enum if rule else ""
         self._attribute = rule.attribute if rule else ""
         self._start = {DECODE: frozenset(rule.decode if rule else ()), PREFILL: frozenset(rule.prefill if rule else ())}
-        self._all = {DECODE: self._start[DECODE] | frozenset(rule.reaches if rule else ()), PREFILL: self._start[PREFILL]}
+        self._all = {
+            DECODE: self._start[DECODE] | frozenset(rule.reaches if rule else ()),
+            PREFILL: self._start[PREFILL],
+        }
         self._found: ClassRef | None = None
         self._needles: re.Pattern[bytes] | None = None
         self._flags = {
@@ -129,9 +132,7 @@ class Phases:
         )
         return agree([self._holds(method, mode, given) for mode in sorted(phase.modes)])
 
-    def _by_name(
-        self, frame: Frame, expr: Call, func: Name, phase: Phase, line: int, depth: int
-    ) -> bool | None:
+    def _by_name(self, frame: Frame, expr: Call, func: Name, phase: Phase, line: int, depth: int) -> bool | None:
         """`bool(condition)`, or a predicate that a local name holds (`check = mode.is_a if x else mode.is_b`)."""
         if func.id == "bool" and len(expr.args) == 1:
             return self.test(frame, expr.args[0], phase, line, depth)

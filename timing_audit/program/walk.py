@@ -46,9 +46,7 @@ class Effect(NamedTuple):
 class Walker:
     """Walks one body; `edges` and `effects` hold what it found."""
 
-    def __init__(
-        self, evaluator: Evaluator, phases: Phases, engine: Engine, frame: Frame, phase: Phase
-    ) -> None:
+    def __init__(self, evaluator: Evaluator, phases: Phases, engine: Engine, frame: Frame, phase: Phase) -> None:
         self._evaluator = evaluator
         self._phases = phases
         self._engine = engine
@@ -327,8 +325,15 @@ class Walker:
 
     def _edge(self, target: Frame, how: str, kind: str, text: str, call: Call | None = None) -> None:
         place = (call.line, call.column, call.end_line) if call is not None else (self._line, 1, self._line)
-        self.edges.append(Edge(*place, target, self._phase.modes if self._phase.name else None, how, kind, text, self._loops))
-        if self._phase.name and not self._enters_worker() and target.function is not None and not self._stops(target.function):
+        self.edges.append(
+            Edge(*place, target, self._phase.modes if self._phase.name else None, how, kind, text, self._loops)
+        )
+        if (
+            self._phase.name
+            and not self._enters_worker()
+            and target.function is not None
+            and not self._stops(target.function)
+        ):
             key = ("effects", target, *self._phase)
             self._enter(frozenset(str(v.value) for v in self._evaluator.cells.read(key) if isinstance(v, Literal)))
 
@@ -340,7 +345,17 @@ class Walker:
         return self._evaluator.library.is_leaf_path(ref.path) or bool(self._engine.mark(ref))
 
 
-HARMLESS = frozenset(("builtins.isinstance", "builtins.len", "builtins.bool", "builtins.iter", "builtins.next", "builtins.hasattr", "builtins.print"))
+HARMLESS = frozenset(
+    (
+        "builtins.isinstance",
+        "builtins.len",
+        "builtins.bool",
+        "builtins.iter",
+        "builtins.next",
+        "builtins.hasattr",
+        "builtins.print",
+    )
+)
 STATEMENTS: dict[type, Any] = {
     If: Walker._if,
     For: Walker._for,

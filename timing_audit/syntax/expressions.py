@@ -60,9 +60,7 @@ class Expressions:
             return Param(self.text(node), None, None, "")
         if kind in ("default_parameter", "typed_default_parameter"):
             name = node.child_by_field_name("name")
-            return Param(
-                self.text(name) if name else "", self.field(node, "type"), self.required(node, "value"), ""
-            )
+            return Param(self.text(name) if name else "", self.field(node, "type"), self.required(node, "value"), "")
         if kind == "typed_parameter":
             return self._typed_param(node)
         if kind in SPLATS:
@@ -136,11 +134,15 @@ class Expressions:
 
     def _binary(self, node: Node) -> Expr:
         operator = node.child_by_field_name("operator")
-        return Binary(self.text(operator) if operator else "", self.required(node, "left"), self.required(node, "right"))
+        return Binary(
+            self.text(operator) if operator else "", self.required(node, "left"), self.required(node, "right")
+        )
 
     def _logical(self, node: Node) -> Expr:
         operator = node.child_by_field_name("operator")
-        return Logical(self.text(operator) if operator else "", self.required(node, "left"), self.required(node, "right"))
+        return Logical(
+            self.text(operator) if operator else "", self.required(node, "left"), self.required(node, "right")
+        )
 
     def _not(self, node: Node) -> Expr:
         return Unary("not", self.required(node, "argument"))

@@ -120,7 +120,10 @@ class Module:
             )
         )  # fmt: skip
         self._bodies[line] = (qualname, body)
-        if b"def " in self.source[body.start_byte : body.end_byte] or b"class " in self.source[body.start_byte : body.end_byte]:
+        if (
+            b"def " in self.source[body.start_byte : body.end_byte]
+            or b"class " in self.source[body.start_byte : body.end_byte]
+        ):
             for child in body.named_children:
                 self._visit(child, qualname, in_class=False)
 

@@ -169,7 +169,9 @@ class Statements(Expressions):
         patterns = tuple(self.build(c) for c in node.named_children if c.type == "case_pattern")
         guard = node.child_by_field_name("guard")
         body = self.block(node.child_by_field_name("consequence"), owner)
-        return Case(Opaque(patterns), None if guard is None else Opaque(self.parts(guard)), body, node.start_point.row + 1)
+        return Case(
+            Opaque(patterns), None if guard is None else Opaque(self.parts(guard)), body, node.start_point.row + 1
+        )
 
     def _import(self, node: Node, owner: str) -> Block:
         found = []

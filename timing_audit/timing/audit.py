@@ -53,7 +53,9 @@ class Timing:
         bindings, definitions = Bindings(sources), list(definitions)
         setters = self.needles.add({found.name for found in definitions if self._is_setter(found.value)})
         self.needles.learn_aliases(bindings, self.needles.names | setters)
-        helpers = [(words_of(definition.segment), definition) for definition in definitions if _may_be_helper(definition)]
+        helpers = [
+            (words_of(definition.segment), definition) for definition in definitions if _may_be_helper(definition)
+        ]
         ready = [definition for words, definition in helpers if self.needles.may_wrap(words)]
         while ready:
             found = {definition.name for definition in ready if self.wrappers.is_timer(definition.value)}

@@ -23,9 +23,7 @@ CLOSING = ("read", "call", "event")
 class Body:
     """Turns the facts of one body into the facts of the model."""
 
-    def __init__(
-        self, frame: Frame, function: Function | None, facts: Facts, flow: Flow, wrappers: Wrappers
-    ) -> None:
+    def __init__(self, frame: Frame, function: Function | None, facts: Facts, flow: Flow, wrappers: Wrappers) -> None:
         self.file = frame.path
         self.frame = frame
         self.ref: FunctionRef | None = frame.function

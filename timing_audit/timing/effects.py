@@ -122,9 +122,7 @@ class Effects(EventEffects):
         self.on.state.open -= {start}
         self.found.paired.add(start)
         self.found.lonely_ends.pop((call.line, call.column), None)
-        self.found.time(
-            Timed(how, start, call.line, call.column, self.on.position, start.measure, start.label)
-        )
+        self.found.time(Timed(how, start, call.line, call.column, self.on.position, start.measure, start.label))
 
     def _create(self, call: Call, rule: CallRule, role: Role, receiver: Val) -> Val:
         self.arguments(call)
@@ -206,7 +204,13 @@ class Effects(EventEffects):
         return Val(
             uses=tuple(
                 Use(
-                    call.line, call.column, measure, label, wrapper.kind, self.on.position, wrapper.synced,
+                    call.line,
+                    call.column,
+                    measure,
+                    label,
+                    wrapper.kind,
+                    self.on.position,
+                    wrapper.synced,
                     constant=wrapper.label or constant_label(call),
                 )
                 for measure in measures

@@ -129,9 +129,7 @@ class Flow:
                 self.on.pair(start, end)
             if not current.minus and self.places.outlives(target):
                 place = self.places.canonical(target)
-                effect = Effect(
-                    place, end.measure, True, "", end.line, self.on.position, primitive=end.primitive
-                )
+                effect = Effect(place, end.measure, True, "", end.line, self.on.position, primitive=end.primitive)
                 self.found.closes.setdefault((key, end.line, ""), effect)
         self.on.state.set(key, NOTHING)
 
@@ -196,9 +194,7 @@ class Flow:
 
         return self._loop(stmt, header, state, endless=False)
 
-    def _loop(
-        self, stmt: While | For, header: Callable[[], None], state: State, *, endless: bool
-    ) -> State | None:
+    def _loop(self, stmt: While | For, header: Callable[[], None], state: State, *, endless: bool) -> State | None:
         """Runs a body twice, so that what one turn leaves meets the next."""
         self._breaks.append([])
         outer, mark = state.open, len(self._exits)
@@ -304,9 +300,7 @@ class Flow:
                     constant=use.constant,
                 )  # fmt: skip
                 end = self.on.position[:depth]
-                self.found.time(
-                    Timed("enter", start, stmt.end_line, 0, end, use.measure, use.label, (), use.synced)
-                )
+                self.found.time(Timed("enter", start, stmt.end_line, 0, end, use.measure, use.label, (), use.synced))
                 return
 
     def _nested(self, stmt: Nested, state: State) -> State:

@@ -61,9 +61,7 @@ class Tree:
 
     def ancestors(self, position: Position) -> list[tuple[Stmt, str]]:
         """The compound statements around a position, outermost first, each with the branch taken."""
-        return [
-            (self.statement(position[:depth]), position[depth].branch) for depth in range(1, len(position))
-        ]
+        return [(self.statement(position[:depth]), position[depth].branch) for depth in range(1, len(position))]
 
     def between(self, start: Position, end: Position) -> list[Stmt]:
         """The statements that run after `start` and before `end`, in the order of the source.

@@ -75,9 +75,7 @@ class Starts:
         marks = tuple(
             mark._replace(read=self._through_mark(frame, ran[1], hop, ref, mark.read)) for mark in summary.marks
         )
-        return Summary(
-            tuple(map(outward, summary.opens)), tuple(map(outward, summary.closes)), marks, hop
-        )
+        return Summary(tuple(map(outward, summary.opens)), tuple(map(outward, summary.closes)), marks, hop)
 
     def _through_mark(self, frame: Frame, flow: Flow, hop: str, ref: FunctionRef, read: Read) -> Read:
         own = read.measure.hops or (f"{ref.path}:{read.line} {read.primitive}",)

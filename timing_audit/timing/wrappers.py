@@ -179,10 +179,7 @@ class Wrappers:
     def _inner_functions(self, frame: Frame, facts: Facts, ref: FunctionRef) -> list[FunctionValue]:
         nested = {node.name for node in nodes(self.names.body(ref)) if type(node) is Nested}
         names = {
-            node
-            for expr in facts.returned_exprs
-            for node in nodes((expr,))
-            if type(node) is Name and node.id in nested
+            node for expr in facts.returned_exprs for node in nodes((expr,)) if type(node) is Name and node.id in nested
         }
         return [
             value
@@ -320,5 +317,3 @@ def _same_place(start: Effect, end: Effect, opening: Flow, closing: Flow) -> boo
     left = substitute(start.place, {opening.places.receiver: Name("self")})
     right = substitute(end.place, {closing.places.receiver: Name("self")})
     return text(left) == text(right)
-
-

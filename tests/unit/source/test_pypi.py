@@ -50,7 +50,7 @@ def fake_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePip:
 
 def saving(tmp_path: Path, python: str) -> str:
     """The body of a pip that finds the wheel for one Python version only."""
-    files = {path: b"" for path in PACKAGE_PATHS}
+    files = dict.fromkeys(PACKAGE_PATHS, b"")
     wheel = zip_file(tmp_path / WHEEL, files)
     found = f"shutil.copy({str(wheel)!r}, next(a for a in args if a.startswith('--dest=')).removeprefix('--dest='))"
     return f"if {python!r} not in args:\n    {NOT_FOUND}\n{found}"

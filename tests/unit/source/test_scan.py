@@ -19,9 +19,9 @@ from timing_audit.source.scan import FolderReader, list_python, read_file
 def test_sources_only_in_order(tmp_path: Path) -> None:
     """Hidden folders, environments, caches and build output hold no sources, unless they are packages."""
     left_out = (".git/a.py", "__pycache__/a.py", "venv/a.py", "site-packages/a.py", "node_modules/a.py", "build/a.py")
-    write(tmp_path, {name: b"" for name in (*left_out, "._b.py", ".b.py", "x.egg-info/a.py", "notes.txt")})
-    write(tmp_path, {name: b"" for name in ("myenv/pyvenv.cfg", "myenv/lib/a.py", "p/dist/__init__.py", "p/dist/m.py")})
-    write(tmp_path, {name: b"" for name in ("b.py", "a/z.py", "a.py")})
+    write(tmp_path, dict.fromkeys((*left_out, "._b.py", ".b.py", "x.egg-info/a.py", "notes.txt"), b""))
+    write(tmp_path, dict.fromkeys(("myenv/pyvenv.cfg", "myenv/lib/a.py", "p/dist/__init__.py", "p/dist/m.py"), b""))
+    write(tmp_path, dict.fromkeys(("b.py", "a/z.py", "a.py"), b""))
 
     assert list_python(str(tmp_path)) == (("a.py", "a/z.py", "b.py", "p/dist/__init__.py", "p/dist/m.py"), ())
 

@@ -471,13 +471,17 @@ def test_a_context_kept_in_an_attribute() -> None:
 
 
 def test_a_span_that_runs_in_one_branch_only_while_a_profiler_runs() -> None:
-    (bracket,) = audit("""
+    (bracket,) = (
+        audit("""
         def replay(self):
             if torch.autograd._profiler_enabled():
                 with record_function("replay"):
                     return self.graph.replay()
             return self.graph.replay()
-    """).body("replay").brackets
+    """)
+        .body("replay")
+        .brackets
+    )
 
     assert bracket.gate == "only while a torch profiler runs"
 
