@@ -73,8 +73,8 @@ def regions_of(
     """
     found = []
     keyed = [(place(statement), statement) for statement in statements]
-    for (where, around), run in groupby(keyed, key=lambda pair: (pair[0], pair[1].innermost)):
+    for ((phase, stage), around), run in groupby(keyed, key=lambda pair: (pair[0], pair[1].innermost)):
         members = [statement for _, statement in run]
         timed = Timed(*(near is not None or far for near, far in zip(around, outside, strict=True)))
-        found.append(Region(members[0].lines.start, members[-1].lines.end, *where, timed))
+        found.append(Region(members[0].lines.start, members[-1].lines.end, phase, stage, timed))
     return found

@@ -15,7 +15,7 @@ NOWHERE = Timed(False, False, False)
 
 
 def lines_of(source: str) -> list[tuple[int, int]]:
-    return [tuple(lines) for lines in statement_lines(Module("m.py", source.encode()).body(1))]
+    return [(lines.start, lines.end) for lines in statement_lines(Module("m.py", source.encode()).body(1))]
 
 
 def test_what_takes_no_time_is_no_statement() -> None:
