@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Union, cast
 
 from timing_audit.model.pack import FunctionRule
 from timing_audit.model.program import NOTHING, ClassRef, Frame, FunctionRef, Literal, Values
@@ -20,6 +20,7 @@ from timing_audit.program.walk import Edge, Effect, Walker
 
 CAPTURE = "capture"
 MEMOISING = ("lru_cache", "cache")
+Fact = Union[Edge, Effect]
 NO_MODES: frozenset[str] = frozenset()
 ANY = Phase("", NO_MODES)
 
@@ -60,13 +61,13 @@ class Explorer:
         self.evaluator = evaluator
         self.engine = engine
         self.phases = Phases(evaluator, engine)
-        self._sorted: dict[tuple[Frame, Phase], tuple[Values, list[Edge]]] = {}
+        self._sorted: dict[tuple[Frame, Phase], tuple[frozenset[Fact], list[Edge]]] = {}
         self._moded: dict[tuple[Frame, Phase], tuple[int, list[Edge]]] = {}
         self._next: dict[State, tuple[int, list[tuple[Edge, State]]]] = {}
         self._plain: dict[FunctionRef, bool] = {}
         self._goes_on: dict[tuple[FunctionRef | None, str], bool] = {}
         evaluator.attributes.hints = {rule.name: rule.classes for rule in engine.hints}
-        evaluator.kinds[SCAN] = self._scan  # type: ignore[assignment]
+        evaluator.kinds[SCAN] = self._scan
         evaluator.kinds["effects"] = self._effects
 
     def trace(self, entries: Iterable[State], workers: Mapping[State, str] | None = None) -> HotPath:
@@ -184,7 +185,7 @@ class Explorer:
     def _read(self, frame: Frame, phase: Phase) -> tuple[list[Edge], bool]:
         """The sorted edges of the body, and whether they hold for any phase."""
         asked = self._asked(frame, phase)
-        found = self.evaluator.cells.read((SCAN, frame, *asked))
+        found = self._facts(frame, asked)
         known = self._sorted.get((frame, asked))
         if known is None or known[0] is not found:
             edges = sorted((fact for fact in found if isinstance(fact, Edge)), key=_place)
@@ -260,8 +261,12 @@ class Explorer:
             return frozenset()
         walker = Walker(self.evaluator, self.phases, self.engine, frame, Phase(name, modes))
         walker.run(self.library.body(frame.function))
-        facts: set[Edge | Effect] = {*walker.edges, *(Effect(mode) for mode in walker.effects)}
-        return frozenset(facts)  # type: ignore[arg-type]
+        facts: frozenset[Fact] = frozenset((*walker.edges, *(Effect(mode) for mode in walker.effects)))
+        return cast("Values", facts)
+
+    def _facts(self, frame: Frame, phase: Phase) -> frozenset[Fact]:
+        """What reading the body for the phase found; the cell holds facts where other cells hold values."""
+        return cast("frozenset[Fact]", self.evaluator.cells.read((SCAN, frame, *phase)))
 
     def _effects(self, frame: Frame, name: str, modes: frozenset[str]) -> Values:
         phase = Phase(name, modes)
@@ -269,8 +274,7 @@ class Explorer:
         if asked is ANY:
             effects = (self._passed_on(edge, phase) for edge in self._read(frame, phase)[0])
             return NOTHING.union(*effects)
-        facts = self.evaluator.cells.read((SCAN, frame, name, modes))
-        return frozenset(Literal(fact.mode) for fact in facts if isinstance(fact, Effect))  # type: ignore[unreachable]
+        return frozenset(Literal(fact.mode) for fact in self._facts(frame, phase) if isinstance(fact, Effect))
 
     def _passed_on(self, edge: Edge, phase: Phase) -> Values:
         ref = edge.target.function

@@ -19,7 +19,8 @@ ATTRIBUTE = re.compile(rb"\.([A-Za-z_]\w*)")
 STORED = re.compile(
     rb"\.([A-Za-z_]\w*)(?=[ \t]*(?:[-+*/|&]?=(?!=)|:[^=\n]*=(?!=)|\[[^\n]*\][ \t]*=(?!=)"
     rb"|\.(?:append|add|appendleft|extend|insert|update|setdefault|put|put_nowait)\("
-    rb"|,[^()\n]*=(?!=)|,?[ \t]*\n[ \t]*\)[ \t]*=(?!=)|,[ \t]*$))",
+    rb"|,[^\n]*=(?!=)|[)\],]*[ \t]*=(?!=)|,?[ \t]*\n[ \t]*\)[ \t]*=(?!=)|,[ \t]*$|[)\],][^\n]*=(?!=)))"
+    rb"|\bas +[\w.]*\.([A-Za-z_]\w*)|\bfor +[\w., ]*\.([A-Za-z_]\w*)[\w., ]* +in\b",
     re.MULTILINE,
 )
 REBOUND = re.compile(rb"\bglobal +([\w, ]+)|\b([A-Za-z_]\w*)(?:\[|\.(?:append|add|update|setdefault|extend|insert)\()")
@@ -96,7 +97,7 @@ class Unit:
             while open_ and open_[-1][0] <= at:
                 open_.pop()
             if open_:
-                found.setdefault(match[1], {})[open_[-1][1]] = None
+                found.setdefault(match[match.lastindex or 1], {})[open_[-1][1]] = None
         return {name.decode(): list(lines) for name, lines in found.items()}
 
     def scope(self, line: int) -> Scope:

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from source_trees import write
+from tests.unit.source.source_trees import write
 
 from timing_audit.model.source import Skipped
 from timing_audit.source.decode import Unreadable
