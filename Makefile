@@ -71,3 +71,8 @@ clean:
 
 .venv-bench/.installed: pyproject.toml
 	$(call environment,.[bench])
+
+update-golden: .venv-test/.installed ## write the golden reports of the fixture anew; read the diff as the change's effect
+	$(TOOLS)/python -m tests.golden
+
+.PHONY: update-golden

@@ -97,7 +97,7 @@ def test_a_good_draft_saves_cycles(engine: ModuleType) -> None:
 def test_ledger_books_what_the_models_were_asked_to_do(engine: ModuleType, worker: str) -> None:
     times = ["--draft-us", "20", "--verify-us", "200", "--extend-us", "30"]
     command = ["--worker", worker, "--requests", "3", "--tokens", "24", "--steps", "3", *times]
-    result = min((engine.run(command) for _ in range(5)), key=lambda result: result["wall_s"])
+    result = engine.run(command)
     decode, cycles = result["ledger"]["decode"], result["cycles"]
     assert {stage: account["forwards"] for stage, account in decode.items()} == {
         "draft": 2 * cycles,
@@ -108,7 +108,8 @@ def test_ledger_books_what_the_models_were_asked_to_do(engine: ModuleType, worke
     assert decode["draft"]["requested_s"] == pytest.approx(cycles * 40e-6)
     assert result["ledger"]["prefill"]["target_extend"]["forwards"] == 1
     booked = sum(account["measured_s"] for account in decode.values())
-    assert decode["verify"]["measured_s"] / booked == pytest.approx(200 / 270, abs=0.15)
+    asked = sum(account["requested_s"] for account in decode.values())
+    assert decode["verify"]["requested_s"] / asked == pytest.approx(200 / 270)
     assert all(account["measured_s"] >= account["requested_s"] for account in decode.values())
     assert booked <= result["wall_s"]
 

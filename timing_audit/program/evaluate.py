@@ -132,9 +132,10 @@ class Evaluator:
 
     def _dotted(self, frame: Frame, key: int) -> Values:
         expr = self.expressions[key]
-        return (
-            self.attributes.of_all(self.evaluate(frame, expr.value), expr.name) if isinstance(expr, Attr) else NOTHING
-        )
+        if not isinstance(expr, Attr):
+            return NOTHING
+        bases = self.evaluate(frame, expr.value)
+        return self.attributes.of_all(bases, expr.name) if bases else self.attributes.hinted(expr.name)
 
     def _call(self, frame: Frame, expr: Call) -> Values:
         return self.cells.read(("called", frame, self.remember(expr)))
