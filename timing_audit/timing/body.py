@@ -122,7 +122,7 @@ class Body:
         position = timed.start.position
         if timed.how not in CLOSING or not position:
             return False
-        block, index = self.flow.tree.block(position, len(position) - 1), position[-1].place
+        block, index = self.flow.tree.block(position, len(position) - 1), position[-1].at
         return index > 0 and self._is_sync(block[index - 1])
 
     def _ready(self, timed: Timed) -> bool:

@@ -44,10 +44,10 @@ class Gates:
         found: list[Expr] = []
         for depth in range(len(position)):
             block = tree.block(position, depth)
-            for earlier in block[: position[depth].place]:
+            for earlier in block[: position[depth].at]:
                 found += [negate(test) for test in _guards(earlier)]
             if depth + 1 < len(position):
-                stmt = block[position[depth].place]
+                stmt = block[position[depth].at]
                 if type(stmt) is If:
                     taken = position[depth + 1].branch == "body"
                     found.append(stmt.test if taken else negate(stmt.test))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from timing_audit.model.pack import CallRule, SetterRule
-from timing_audit.model.syntax import Attr, Call, Const, FString, Mapping, Name
+from timing_audit.model.syntax import Attr, Call, Const, Expr, FString, Mapping, Name
 from timing_audit.timing.substitute import GLOBAL
 from timing_audit.timing.walk import root_name, terminal, text
 
@@ -45,12 +45,25 @@ def constant_label(call: Call) -> str:
 
 def label_of(call: Call) -> str:
     """The name that a call gives to what it times: its first string, else its first plain argument."""
-    values = [*call.args, *(keyword.value for keyword in call.keywords if keyword.name not in UNNAMED)]
-    for value in values:
-        for part in value.values if type(value) is Mapping else (value,):
-            if type(part) is Const and isinstance(part.value, str):
-                return part.value
-            if type(part) is FString and part.text:
-                return part.text
-    plain = [value for value in call.args if type(value) in (Name, Attr)]
-    return text(plain[0]) if plain and GLOBAL not in root_name(plain[0]) else ""
+    for value in _labelling(call):
+        if isinstance(value, Const) and isinstance(value.value, str):
+            return value.value
+        if isinstance(value, FString) and value.text:
+            return value.text
+    for value in call.args:
+        if isinstance(value, (Name, Attr)):
+            return text(value) if GLOBAL not in root_name(value) else ""
+    return ""
+
+
+def _labelling(call: Call) -> list[Expr]:
+    """The arguments that may name what is timed; of a dict, its values."""
+    given: list[Expr] = list(call.args)
+    given.extend(keyword.value for keyword in call.keywords if keyword.name not in UNNAMED)
+    found: list[Expr] = []
+    for value in given:
+        if isinstance(value, Mapping):
+            found.extend(value.values)
+        else:
+            found.append(value)
+    return found

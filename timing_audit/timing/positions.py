@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from timing_audit.model.syntax import Block, For, If, Match, Stmt, Try, While, With
+from timing_audit.model.syntax import Block, Stmt, Try
 
 
 class Step(NamedTuple):
-    """One level of nesting: the branch of the statement above, and the place in that branch."""
+    """One level of nesting: the branch of the statement above, and where in that branch."""
 
     branch: str
-    place: int
+    at: int
 
 
 Position = tuple[Step, ...]
@@ -20,26 +20,13 @@ Range = tuple[int, int]
 
 def branch_of(stmt: Stmt, branch: str) -> Block:
     """A block of a compound statement by the name of its branch."""
-    if branch.startswith("handler") and type(stmt) is Try:
-        return stmt.handlers[int(branch[7:])].body
-    if branch.startswith("case") and type(stmt) is Match:
-        return stmt.cases[int(branch[4:])].body
-    block: Block = getattr(stmt, branch)
+    holder: object = stmt
+    if branch.startswith("handler"):
+        holder = getattr(stmt, "handlers")[int(branch[7:])]  # noqa: B009
+    elif branch.startswith("case"):
+        holder = getattr(stmt, "cases")[int(branch[4:])]  # noqa: B009
+    block: Block = getattr(holder, branch if holder is stmt else "body")
     return block
-
-
-def blocks(stmt: Stmt) -> list[tuple[str, Block]]:
-    """The blocks of a compound statement with the names of their branches."""
-    if type(stmt) in (If, While, For):
-        return [("body", stmt.body), ("orelse", stmt.orelse)]  # type: ignore[union-attr]
-    if type(stmt) is With:
-        return [("body", stmt.body)]
-    if type(stmt) is Try:
-        handlers = [(f"handler{place}", handler.body) for place, handler in enumerate(stmt.handlers)]
-        return [("body", stmt.body), *handlers, ("orelse", stmt.orelse), ("final", stmt.final)]
-    if type(stmt) is Match:
-        return [(f"case{place}", case.body) for place, case in enumerate(stmt.cases)]
-    return []
 
 
 class Tree:
@@ -52,12 +39,19 @@ class Tree:
         """The block that holds the statement at `position[: level + 1]`."""
         block = self.root
         for depth in range(1, level + 1):
-            block = branch_of(block[position[depth - 1].place], position[depth].branch)
+            block = branch_of(block[position[depth - 1].at], position[depth].branch)
         return block
 
     def statement(self, position: Position) -> Stmt:
         """The statement at a position."""
-        return self.block(position, len(position) - 1)[position[-1].place]
+        return self.block(position, len(position) - 1)[position[-1].at]
+
+    def _around(self, position: Position, depth: int) -> Try | None:
+        """The `try` that directly holds a position at a depth."""
+        if not depth:
+            return None
+        holder: object = self.statement(position[:depth])
+        return holder if isinstance(holder, Try) else None
 
     def ancestors(self, position: Position) -> list[tuple[Stmt, str]]:
         """The compound statements around a position, outermost first, each with the branch taken."""
@@ -75,19 +69,28 @@ class Tree:
             return self._before(end, level)
         if level == len(end):
             return self._after(start, level)
-        above, below = self._after(start, level + 1), self._before(end, level + 1)
-        here, there = start[level], end[level]
-        mine, theirs = self.block(start, level), self.block(end, level)
-        if here.branch != there.branch:
-            between = self._from_branch_to_branch(start, level, there.branch)
-            return [*above, *mine[here.place + 1 :], *between, *theirs[: there.place], *below]
-        if here.place < there.place:
-            return [*above, *mine[here.place + 1 : there.place], *below]
-        return [*theirs[: there.place], *below, *above, *mine[here.place + 1 :]]
+        after: list[Stmt] = self._after(start, level + 1)
+        after.extend(self.block(start, level)[start[level].at + 1 :])
+        before: list[Stmt] = list(self.block(end, level)[: end[level].at])
+        before.extend(self._before(end, level + 1))
+        return self._joined(start, end, level, after, before)
 
-    def _from_branch_to_branch(self, start: Position, level: int, end: str) -> Block:
-        stmt = self.statement(start[:level]) if level else None
-        return stmt.orelse if type(stmt) is Try and start[level].branch == "body" and end == "final" else ()
+    def _joined(
+        self, start: Position, end: Position, level: int, after: list[Stmt], before: list[Stmt]
+    ) -> list[Stmt]:  # fmt: skip
+        """What follows the start and what precedes the end, without counting anything twice."""
+        if start[level].branch != end[level].branch:
+            return after + self._from_branch_to_branch(start, level, end[level].branch) + before
+        if start[level].at < end[level].at:
+            rest = len(self.block(start, level)) - end[level].at
+            return after[: len(after) - rest] + self._before(end, level + 1)
+        return before + after
+
+    def _from_branch_to_branch(self, start: Position, level: int, end: str) -> list[Stmt]:
+        stmt = self._around(start, level)
+        if stmt is not None and start[level].branch == "body" and end == "final":
+            return list(stmt.orelse)
+        return []
 
     def rest(self, position: Position, level: int) -> list[Stmt]:
         """What follows a statement inside the compound statement at `level` around it."""
@@ -96,21 +99,25 @@ class Tree:
     def _after(self, position: Position, level: int) -> list[Stmt]:
         found: list[Stmt] = []
         for depth in range(len(position) - 1, level - 1, -1):
-            found += self.block(position, depth)[position[depth].place + 1 :]
-            if depth and type(stmt := self.statement(position[:depth])) is Try:
-                branch = position[depth].branch
-                found += stmt.orelse if branch == "body" else ()
-                found += stmt.final if branch != "final" else ()
+            found.extend(self.block(position, depth)[position[depth].at + 1 :])
+            stmt = self._around(position, depth)
+            if stmt is not None:
+                if position[depth].branch == "body":
+                    found.extend(stmt.orelse)
+                if position[depth].branch != "final":
+                    found.extend(stmt.final)
         return found
 
     def _before(self, position: Position, level: int) -> list[Stmt]:
         found: list[Stmt] = []
         for depth in range(level, len(position)):
-            if depth and type(stmt := self.statement(position[:depth])) is Try:
-                branch = position[depth].branch
-                found += stmt.body if branch in ("orelse", "final") else ()
-                found += stmt.orelse if branch == "final" else ()
-            found += self.block(position, depth)[: position[depth].place]
+            stmt = self._around(position, depth)
+            if stmt is not None:
+                if position[depth].branch in ("orelse", "final"):
+                    found.extend(stmt.body)
+                if position[depth].branch == "final":
+                    found.extend(stmt.orelse)
+            found.extend(self.block(position, depth)[: position[depth].at])
         return found
 
 
