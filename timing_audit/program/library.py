@@ -29,7 +29,8 @@ class Sources(Protocol):
     """The files of a target: POSIX paths from the import root, and their UTF-8 bytes."""
 
     @property
-    def paths(self) -> Sequence[str]: ...
+    def paths(self) -> Sequence[str]:
+        """The paths of all files."""
 
     def utf8(self, path: str) -> bytes:
         """The decoded text as UTF-8. Raises UnreadableError, whose text is the reason."""
@@ -40,6 +41,8 @@ class UnreadableError(Exception):
 
 
 class Problem(NamedTuple):
+    """A file that could not be read or parsed, and why."""
+
     file: str
     reason: str
 
@@ -109,6 +112,7 @@ class Unit:
         return scope
 
     def class_scope(self, cls: Class) -> Scope:
+        """What the body of the class binds."""
         scope = self._scopes.get(-cls.line)
         if scope is None:
             scope = self._scopes[-cls.line] = read_scope(cls.body, ())
@@ -138,9 +142,11 @@ class Library:
         return self._listed
 
     def is_module(self, name: str) -> bool:
+        """Whether the target has a module or package of this dotted name."""
         return name in self._paths or name in self._packages
 
     def path_of(self, name: str) -> str | None:
+        """The file of a module; None where the target has no such module."""
         return self._paths.get(name)
 
     def is_leaf(self, name: str) -> bool:
@@ -160,6 +166,7 @@ class Library:
         return answer
 
     def leaf_paths(self) -> list[str]:
+        """The files that lie behind the boundary, read or not."""
         return [path for path in self._sources.paths if self.is_behind(path)]
 
     def open(self, path: str) -> None:
@@ -174,6 +181,7 @@ class Library:
             return b""
 
     def unit(self, path: str) -> Unit | None:
+        """The parsed module of a file; None where it cannot be parsed."""
         if path in self._units:
             return self._units[path]
         unit = self._units[path] = self._parse(path)
@@ -183,6 +191,7 @@ class Library:
         return unit
 
     def named(self, name: str) -> Unit | None:
+        """The parsed module of a dotted name; None where there is none or it cannot be parsed."""
         path = self._paths.get(name)
         return None if path is None else self.unit(path)
 
@@ -194,15 +203,19 @@ class Library:
             return None
 
     def function(self, ref: FunctionRef) -> Function:
+        """The outline of a function."""
         return self._known(ref.path).functions[ref.line]
 
     def body(self, ref: FunctionRef) -> Block:
+        """The statements of a function."""
         return self._known(ref.path).module.body(ref.line)
 
     def class_(self, ref: ClassRef) -> Class:
+        """The outline of a class."""
         return self._known(ref.path).classes[ref.qualname]
 
     def scope(self, ref: FunctionRef) -> Scope:
+        """What a function binds."""
         return self._known(ref.path).scope(ref.line)
 
     def _known(self, path: str) -> Unit:
@@ -213,6 +226,7 @@ class Library:
 
 
 def ref_of(unit: Unit, function: Function) -> FunctionRef:
+    """The reference to a function of this module."""
     return FunctionRef(unit.path, function.qualname, function.line)
 
 
@@ -225,4 +239,5 @@ def decorator_name(expr: Expr) -> str:
 
 
 def has_decorator(function: Function, *names: str) -> bool:
+    """Whether the last name of any decorator is one of these."""
     return any(decorator_name(decorator.value) in names for decorator in function.decorators)
