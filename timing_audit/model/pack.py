@@ -173,6 +173,8 @@ class WorkerRule(Rule):
 
 @dataclass(frozen=True)
 class Pack:
+    """The rules of one file, under the name of the pack."""
+
     name: str
     file: str
     rules: tuple[Rule, ...]

@@ -18,6 +18,8 @@ class FunctionRef(NamedTuple):
 
 
 class ClassRef(NamedTuple):
+    """A class, by its file and its qualified name."""
+
     path: str
     qualname: str
 
@@ -37,6 +39,7 @@ class Frame:
     receiver: ClassRef | None
 
     def __new__(cls, path: str, function: FunctionRef | None, receiver: ClassRef | None) -> Frame:
+        """The one frame of these parts, made when it is first asked for."""
         key = (path, function, receiver)
         frame = cls._known.get(key)
         if frame is None:

@@ -26,6 +26,8 @@ parsed = lru_cache(maxsize=4096)(expression)
 
 
 class Annotations:
+    """Reads what annotations say about values."""
+
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
 

@@ -26,6 +26,8 @@ def informative(values: Values) -> bool:
 
 
 class Attributes:
+    """Looks names up on values; answers the cells of attributes."""
+
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._made: dict[ClassRef, set[ClassRef]] = {}
@@ -39,9 +41,11 @@ class Attributes:
         self._delegating: set[tuple[ClassRef, str]] = set()
 
     def of_all(self, values: Iterable[Value], name: str) -> Values:
+        """What `name` may be on any of the values."""
         return NOTHING.union(*(self.of(value, name) for value in values))
 
     def of(self, value: Value, name: str) -> Values:
+        """What `name` may be on one value."""
         if isinstance(value, Instance):
             return self._instance(value, name)
         if isinstance(value, (External, Leaf)):
@@ -157,6 +161,7 @@ class Attributes:
                 self._evaluator.cells.poke(("made", base))
 
     def made(self, ref: ClassRef) -> Values:
+        """The cell of the objects of this class and its subclasses that are made somewhere."""
         return frozenset(Instance(made, True) for made in self._made.get(ref, ()))
 
     def stored(self, ref: ClassRef, name: str) -> Values:

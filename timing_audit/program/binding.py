@@ -24,6 +24,8 @@ class Source(NamedTuple):
 
 
 class Bindings:
+    """Remembers what was passed to whom; answers the cells of parameters."""
+
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._sources: dict[tuple[Frame, str], set[Source]] = {}
@@ -44,8 +46,20 @@ class Bindings:
         params = [param for param in function.params[skip:] if not param.kind]
         rest = next((param for param in function.params if param.kind == "*"), None)
         named = {param.name for param in params}
+        free = self._bind_places(caller, call.args[taken:], callee, params, rest)
+        for keyword in call.keywords:
+            if keyword.name in named:
+                self._add(callee, Param(keyword.name, None, None, ""), caller, keyword.value, "value")
+            elif not keyword.name:
+                for param in free:
+                    self._add(callee, param, caller, keyword.value, "entry")
+
+    def _bind_places(
+        self, caller: Frame, args: tuple[Expr, ...], callee: Frame, params: list[Param], rest: Param | None
+    ) -> list[Param]:
+        """Notes the arguments without a name; gives the parameters that are left for `**mapping`."""
         free = list(params)
-        for arg in call.args[taken:]:
+        for arg in args:
             if isinstance(arg, Starred):
                 for param in free:
                     self._add(callee, param, caller, arg.value, "element")
@@ -54,12 +68,7 @@ class Bindings:
                 self._add(callee, free.pop(0), caller, arg, "value")
             elif rest is not None:
                 self._add(callee, rest, caller, arg, "value")
-        for keyword in call.keywords:
-            if keyword.name in named:
-                self._add(callee, Param(keyword.name, None, None, ""), caller, keyword.value, "value")
-            elif not keyword.name:
-                for param in free:
-                    self._add(callee, param, caller, keyword.value, "entry")
+        return free
 
     def give(self, callee: Frame, name: str, values: Values) -> None:
         """Notes values that no written argument stands for, such as what a decorator is applied to."""
@@ -76,6 +85,7 @@ class Bindings:
             self._evaluator.cells.poke(("lambda", frame, name))
 
     def applied(self, frame: Frame, name: str) -> Values:
+        """The cell of a lambda's parameter: what it has been called with."""
         return self._applied.get((frame, name), NOTHING)
 
     def _add(self, callee: Frame, param: Param, caller: Frame, expr: Expr, how: str) -> None:

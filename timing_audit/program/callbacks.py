@@ -19,6 +19,8 @@ COLLECTION_METHODS = frozenset(name for kind in (dict, list, set, str) for name 
 
 
 class Callbacks:
+    """Finds the leaf files that call back, and opens them."""
+
     def __init__(self, library: Library, engine: Engine) -> None:
         self._library = library
         self._engine = engine

@@ -25,6 +25,8 @@ class Target(NamedTuple):
 
 
 class Calls:
+    """Finds what calls run and what they give; notes their arguments on the way."""
+
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._constructions: dict[ClassRef, dict[tuple[Frame, int], Call]] = {}
@@ -65,6 +67,7 @@ class Calls:
         )
 
     def bodies(self, frame: Frame, call: Call, value: Value) -> list[Target]:
+        """The bodies in the target that the call may run where its callee is `value`."""
         if isinstance(value, ClassValue):
             return self._construct(frame, call, value.ref)
         if isinstance(value, FunctionValue):
@@ -104,9 +107,11 @@ class Calls:
         callee, function = self._evaluator.frame_of(value), self._evaluator.library.function(value.ref)
         self._evaluator.bindings.bind(frame, call, callee, function, skip, taken=taken)
         found = [Target(callee, "call")]
-        for wrapper in self.wrappers(value.ref):
-            if isinstance(wrapper, FunctionValue):
-                found.append(Target(self._evaluator.frame_of(wrapper), "decorator"))
+        found.extend(
+            Target(self._evaluator.frame_of(wrapper), "decorator")
+            for wrapper in self.wrappers(value.ref)
+            if isinstance(wrapper, FunctionValue)
+        )
         return found
 
     def _callable(self, frame: Frame, call: Call, value: Instance) -> list[Target]:
@@ -217,7 +222,7 @@ class Calls:
         expr = self._evaluator.expressions[value.key]
         if not isinstance(expr, Lambda):
             return NOTHING
-        for param, arg in zip(expr.params, call.args):
+        for param, arg in zip(expr.params, call.args, strict=False):
             self._evaluator.bindings.apply(value.frame, param.name, self._evaluator.evaluate(frame, arg))
         return self._evaluator.evaluate(value.frame, expr.body)
 
@@ -342,8 +347,8 @@ SPECIAL: dict[str, Callable[[Calls, Frame, Call], Values]] = {
     "functools.partial": Calls._make_partial,
     "builtins.dict": Calls._make_dict,
     **dict.fromkeys(
-        ("builtins.list", "builtins.tuple", "builtins.set", "builtins.frozenset", "builtins.sorted", "collections.deque",
-         "builtins.reversed", "builtins.iter", "itertools.chain", "builtins.filter"),
+        ("builtins.list", "builtins.tuple", "builtins.set", "builtins.frozenset", "builtins.sorted",
+         "collections.deque", "builtins.reversed", "builtins.iter", "itertools.chain", "builtins.filter"),
         Calls._collect,
     ),
     **dict.fromkeys(("copy.copy", "copy.deepcopy", "dataclasses.replace", "weakref.proxy"), Calls._first),

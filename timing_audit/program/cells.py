@@ -22,6 +22,8 @@ LATER = {"dotted": 1, "called": 1, "returns": 1, "effects": 1, SCAN: 2}
 
 
 class Cell:
+    """What is known of one question, and which cells have read it."""
+
     __slots__ = ("busy", "queued", "readers", "values")
 
     def __init__(self) -> None:
@@ -32,6 +34,8 @@ class Cell:
 
 
 class Cells:
+    """All cells, and the queues of those that are to be computed again."""
+
     def __init__(self, compute: Callable[[Key], Values]) -> None:
         self._compute = compute
         self._cells: dict[Key, Cell] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Union
+from typing import NamedTuple
 
 from timing_audit.model.program import ClassRef, FunctionRef
 from timing_audit.model.syntax import Attr, Binding, Call, Expr, Function, Name, Nested, Subscript
@@ -18,10 +18,12 @@ class Elsewhere(NamedTuple):
 
 
 class Package(NamedTuple):
+    """A module or package, by its dotted name."""
+
     name: str
 
 
-Static = Union[ClassRef, FunctionRef, Elsewhere, Package, None]
+Static = ClassRef | FunctionRef | Elsewhere | Package | None
 ENUMS = frozenset(("enum.Enum", "enum.IntEnum", "enum.Flag", "enum.IntFlag", "enum.StrEnum"))
 STUB_DECORATORS = ("abstractmethod", "abstractproperty", "overload")
 PROPERTIES = ("property", "cached_property", "abstractproperty", "functools.cached_property")
@@ -29,6 +31,8 @@ LONGEST_CHAIN = 12
 
 
 class Classes:
+    """Answers questions about the names and classes of a library."""
+
     def __init__(self, library: Library) -> None:
         self.library = library
         self._orders: dict[ClassRef, tuple[ClassRef, ...]] = {}
@@ -99,6 +103,7 @@ class Classes:
         return ref_of(unit, functions[-1]) if functions else None
 
     def bases(self, ref: ClassRef) -> tuple[ClassRef | Elsewhere, ...]:
+        """The direct bases; one that leads to no class is a nameless `Elsewhere`."""
         found = self._bases.get(ref)
         if found is None:
             cls, unit = self.library.class_(ref), self.library.unit(ref.path)
@@ -130,9 +135,11 @@ class Classes:
         )
 
     def is_enum(self, ref: ClassRef) -> bool:
+        """Whether the class inherits from a standard enum."""
         return not ENUMS.isdisjoint(self.outside_bases(ref))
 
     def is_dataclass(self, ref: ClassRef) -> bool:
+        """Whether a `dataclass` decorator or a base such as `typing.NamedTuple` makes the class a record."""
         cls = self.library.class_(ref)
         decorated = any("dataclass" in _text(decorator.value) for decorator in cls.decorators)
         return decorated or any(name in ("typing.NamedTuple", "msgspec.Struct") for name in self.outside_bases(ref))
@@ -224,14 +231,17 @@ def merge(orders: list[list[ClassRef]]) -> list[ClassRef]:
 
 
 def is_property(function: Function) -> bool:
+    """Whether a decorator makes the function a property."""
     return has_decorator(function, *PROPERTIES)
 
 
 def is_setter(function: Function) -> bool:
+    """Whether the function is the setter or deleter of a property."""
     return has_decorator(function, "setter", "deleter")
 
 
 def is_stub(function: Function) -> bool:
+    """Whether a decorator says that the function is abstract or an overload."""
     return has_decorator(function, *STUB_DECORATORS)
 
 

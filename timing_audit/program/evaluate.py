@@ -11,8 +11,8 @@ from timing_audit.model.program import (
     Leaf, Literal, ModuleValue, PartialValue, Row, SuperValue, Value, Values,
 )  # fmt: skip
 from timing_audit.model.syntax import (
-    Attr, Await, Binary, Block, Call, Class, Comprehension, Conditional, Const, Display, Expr, FString, Function, Lambda,
-    Logical, Mapping, Name, Starred, Subscript, Unary, Walrus,
+    Attr, Await, Binary, Block, Call, Class, Comprehension, Conditional, Const, Display, Expr, FString, Function,
+    Lambda, Logical, Mapping, Name, Starred, Subscript, Unary, Walrus,
 )  # fmt: skip
 from timing_audit.program.annotations import Annotations
 from timing_audit.program.attributes import Attributes, informative
@@ -55,7 +55,7 @@ class Evaluator:
             "store": self.attributes.receiver,
             "param": self.bindings.passed,
             "lambda": self.bindings.applied,
-            "fields": lambda ref: self.calls.constructions(ref),
+            "fields": self.calls.constructions,
         }
 
     # What other passes ask.
@@ -67,15 +67,19 @@ class Evaluator:
         return self.evaluate(frame, expr)
 
     def function(self, ref: FunctionRef) -> Function:
+        """The outline of a function."""
         return self.library.function(ref)
 
     def body(self, ref: FunctionRef) -> Block:
+        """The statements of a function."""
         return self.library.body(ref)
 
     def class_(self, ref: ClassRef) -> Class:
+        """The outline of a class."""
         return self.library.class_(ref)
 
     def method(self, cls: ClassRef, name: str) -> FunctionRef | None:
+        """The method that a call on an object of this class runs."""
         return self.classes.method(cls, name)
 
     def frame_of(self, value: FunctionValue) -> Frame:
@@ -191,7 +195,7 @@ class Evaluator:
         expr = self.expressions[table.key]
         found: dict[str, Values] = {}
         if isinstance(expr, Mapping):
-            for place, (key, value) in enumerate(zip(expr.keys, expr.values)):
+            for place, (key, value) in enumerate(zip(expr.keys, expr.values, strict=False)):
                 if key is None:
                     for inner in self.evaluate(table.frame, value):
                         found.update(self.entries(inner) if isinstance(inner, DictValue) else {})
@@ -203,6 +207,7 @@ class Evaluator:
         return found
 
     def entry(self, table: DictValue, key: str) -> Values:
+        """What the dict holds under a constant key; if it has no such key, under those that are no constants."""
         found = self.entries(table)
         if key in found:
             return found[key]
@@ -287,6 +292,7 @@ class Evaluator:
                 yield self.defined(self.frame_of(FunctionValue(ref, None, None)), definitions)
 
     def defined(self, frame: Frame, definitions: Iterable[Definition]) -> Values:
+        """What all of these bindings give their name."""
         return union(self.definition(frame, definition) for definition in definitions)
 
     def definition(self, frame: Frame, definition: Definition) -> Values:
@@ -378,12 +384,14 @@ class Evaluator:
         return found
 
     def scope_of(self, frame: Frame) -> Scope | None:
+        """What the body of the frame binds; None for a module that cannot be parsed."""
         if frame.function is not None:
             return self.library.scope(frame.function)
         unit = self.library.unit(frame.path)
         return None if unit is None else unit.scope(0)
 
     def is_context_manager(self, ref: FunctionRef) -> bool:
+        """Whether a decorator makes the function a context manager."""
         return has_decorator(self.library.function(ref), "contextmanager", "asynccontextmanager")
 
 
@@ -394,9 +402,11 @@ def union(sets: Iterable[Values]) -> Values:
 def shallow(values: Values) -> Values:
     """Values to be held by a collection: collections inside collections inside collections are dropped."""
     return frozenset(
-        value if not isinstance(value, (Bag, Row)) else Bag(frozenset(inner for inner in flat(value) if not isinstance(inner, (Bag, Row))))
+        value
+        if not isinstance(value, (Bag, Row))
+        else Bag(frozenset(inner for inner in flat(value) if not isinstance(inner, (Bag, Row))))
         for value in values
-    )  # fmt: skip
+    )
 
 
 def flat(value: Bag | Row) -> Values:

@@ -56,6 +56,8 @@ class HotPath(NamedTuple):
 
 
 class Explorer:
+    """Follows calls from entry points, state by state."""
+
     def __init__(self, library: Library, evaluator: Evaluator, engine: Engine) -> None:
         self.library = library
         self.evaluator = evaluator
@@ -174,7 +176,7 @@ class Explorer:
         return known[1]
 
     def successors(self, state: State) -> list[tuple[Edge, State]]:
-        """The calls that a state makes, each with the state that it leads to; calls that leave the path are not among them."""
+        """The calls that a state makes and that stay on the path, each with the state that it leads to."""
         known = self._next.get(state)
         growth = self.evaluator.cells.growth
         if known is None or known[0] != growth:

@@ -30,7 +30,8 @@ class Sources(Protocol):
     """The files of a target: POSIX paths from the import root, and their UTF-8 bytes."""
 
     @property
-    def paths(self) -> Sequence[str]: ...
+    def paths(self) -> Sequence[str]:
+        """The paths of all files."""
 
     def utf8(self, path: str) -> bytes:
         """The decoded text as UTF-8. Raises UnreadableError, whose text is the reason."""
@@ -41,6 +42,8 @@ class UnreadableError(Exception):
 
 
 class Problem(NamedTuple):
+    """A file that could not be read or parsed, and why."""
+
     file: str
     reason: str
 
@@ -110,6 +113,7 @@ class Unit:
         return scope
 
     def class_scope(self, cls: Class) -> Scope:
+        """What the body of the class binds."""
         scope = self._scopes.get(-cls.line)
         if scope is None:
             scope = self._scopes[-cls.line] = read_scope(cls.body, ())
@@ -139,9 +143,11 @@ class Library:
         return self._listed
 
     def is_module(self, name: str) -> bool:
+        """Whether the target has a module or package of this dotted name."""
         return name in self._paths or name in self._packages
 
     def path_of(self, name: str) -> str | None:
+        """The file of a module; None where the target has no such module."""
         return self._paths.get(name)
 
     def is_leaf(self, name: str) -> bool:
@@ -161,6 +167,7 @@ class Library:
         return answer
 
     def leaf_paths(self) -> list[str]:
+        """The files that lie behind the boundary, read or not."""
         return [path for path in self._sources.paths if self.is_behind(path)]
 
     def open(self, path: str) -> None:
@@ -175,6 +182,7 @@ class Library:
             return b""
 
     def unit(self, path: str) -> Unit | None:
+        """The parsed module of a file; None where it cannot be parsed."""
         if path in self._units:
             return self._units[path]
         unit = self._units[path] = self._parse(path)
@@ -184,6 +192,7 @@ class Library:
         return unit
 
     def named(self, name: str) -> Unit | None:
+        """The parsed module of a dotted name; None where there is none or it cannot be parsed."""
         path = self._paths.get(name)
         return None if path is None else self.unit(path)
 
@@ -195,15 +204,19 @@ class Library:
             return None
 
     def function(self, ref: FunctionRef) -> Function:
+        """The outline of a function."""
         return self._known(ref.path).functions[ref.line]
 
     def body(self, ref: FunctionRef) -> Block:
+        """The statements of a function."""
         return self._known(ref.path).module.body(ref.line)
 
     def class_(self, ref: ClassRef) -> Class:
+        """The outline of a class."""
         return self._known(ref.path).classes[ref.qualname]
 
     def scope(self, ref: FunctionRef) -> Scope:
+        """What a function binds."""
         return self._known(ref.path).scope(ref.line)
 
     def _known(self, path: str) -> Unit:
@@ -214,6 +227,7 @@ class Library:
 
 
 def ref_of(unit: Unit, function: Function) -> FunctionRef:
+    """The reference to a function of this module."""
     return FunctionRef(unit.path, function.qualname, function.line)
 
 
@@ -226,4 +240,5 @@ def decorator_name(expr: Expr) -> str:
 
 
 def has_decorator(function: Function, *names: str) -> bool:
+    """Whether the last name of any decorator is one of these."""
     return any(decorator_name(decorator.value) in names for decorator in function.decorators)

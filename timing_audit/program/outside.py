@@ -16,6 +16,8 @@ LONGEST = 120
 
 
 class Outside:
+    """Names what attributes and calls of outside things give, as far as packs may know it."""
+
     def __init__(self, vocabulary: Iterable[str]) -> None:
         """`vocabulary` are the canonical names that packs know, `*` for any segment."""
         heads = {name[: at + 2] for name in vocabulary for at in range(len(name)) if name.startswith("()", at)}
@@ -24,6 +26,7 @@ class Outside:
         self._answers: dict[str, bool] = {}
 
     def attribute(self, value: External | Leaf, name: str) -> External | Leaf:
+        """What its attribute of this name is."""
         full = f"{value.name}.{name}"
         return value if value is ANYTHING or value == ANYTHING or len(full) > LONGEST else type(value)(full)
 

@@ -42,6 +42,7 @@ class Phases:
         self._answers: dict[tuple[FunctionRef, str, tuple[tuple[str, bool | None], ...]], bool | None] = {}
 
     def start(self, name: str) -> Phase:
+        """The phase with the modes that it starts in, of those that this release has."""
         return Phase(name, self._start[name] & self._members())
 
     def _members(self) -> frozenset[str]:
@@ -238,18 +239,21 @@ def _constant(expr: Expr) -> bool | None:
 
 
 def both(left: bool | None, right: bool | None) -> bool | None:
+    """Three-valued `and`."""
     if left is False or right is False:
         return False
     return True if left and right else None
 
 
 def either(left: bool | None, right: bool | None) -> bool | None:
+    """Three-valued `or`."""
     if left or right:
         return True
     return False if left is False and right is False else None
 
 
 def negated(value: bool | None) -> bool | None:
+    """Three-valued `not`."""
     return None if value is None else not value
 
 

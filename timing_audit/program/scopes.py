@@ -68,14 +68,15 @@ def nodes(root: tuple[Any, ...]) -> Iterator[Any]:
 
 
 def read_scope(body: Block, params: tuple[Param, ...]) -> Scope:
+    """What a body with these parameters binds, stores, returns and yields."""
     reader = _Reader()
     for node in nodes(body):
         handler = _HANDLERS.get(type(node))
         if handler is not None:
             handler(reader, node)
     return Scope(
-        params, frozenset(param.name for param in params), reader.names, tuple(reader.stores), tuple(reader.stars), tuple(reader.returns),
-        tuple(reader.yields), frozenset(reader.globals), reader.is_generator,
+        params, frozenset(param.name for param in params), reader.names, tuple(reader.stores), tuple(reader.stars),
+        tuple(reader.returns), tuple(reader.yields), frozenset(reader.globals), reader.is_generator,
     )  # fmt: skip
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from timing_audit.model.program import (
-    ClassRef, External, Frame, FunctionRef, FunctionValue, Instance, Leaf, LambdaValue, Literal, PartialValue, Value, Values,
+    ClassRef, External, Frame, FunctionRef, FunctionValue, Instance, Leaf, LambdaValue, Literal, PartialValue,
+    Value, Values,
 )  # fmt: skip
 from timing_audit.model.syntax import (
     Assign, Attr, Block, Call, Compare, Conditional, Evaluate, Expr, For, If, Jump, Logical, Match, Name, Raise, Return,
@@ -59,6 +60,7 @@ class Walker:
         self.calls: list[Call] = []
 
     def run(self, body: Block) -> None:
+        """Walks the body as far as the phase takes it."""
         if self._phases.excludes(self._phase, self._always(body)):
             return
         only = "" if self._frame.function is None else self._engine.only_phase(self._frame.function)
@@ -86,9 +88,13 @@ class Walker:
         """The modes that the body sets on its own object whatever happens: it belongs to their phase."""
         found: frozenset[str] = frozenset()
         for statement in body:
-            if isinstance(statement, Assign) and statement.value is not None and isinstance(statement.targets[0], Attr):
-                if statement.targets[0].value == Name("self"):
-                    found |= self._phases.mode_of(self._frame, statement.value)
+            if (
+                isinstance(statement, Assign)
+                and statement.value is not None
+                and isinstance(statement.targets[0], Attr)
+                and statement.targets[0].value == Name("self")
+            ):
+                found |= self._phases.mode_of(self._frame, statement.value)
         return found
 
     def _block(self, body: Block) -> bool:
@@ -233,6 +239,10 @@ class Walker:
         for part in expr:
             if isinstance(part, tuple):
                 self._parts(part)
+        self._operation(expr)
+
+    def _operation(self, expr: Expr) -> None:
+        """What the expression itself runs, once its parts have been visited."""
         if isinstance(expr, Call):
             self._call(expr)
         elif isinstance(expr, Attr):

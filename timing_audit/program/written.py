@@ -29,7 +29,7 @@ def _compound(expr: Expr | None) -> str:
         return f"{expr.op} {written(expr.value)}" if expr.op == "not" else f"{expr.op}{written(expr.value)}"
     if isinstance(expr, Compare):
         parts = [written(expr.items[0])]
-        for op, item in zip(expr.ops, expr.items[1:]):
+        for op, item in zip(expr.ops, expr.items[1:], strict=False):
             parts += [op.replace("-", " "), written(item)]
         return " ".join(parts)
     if isinstance(expr, FString):

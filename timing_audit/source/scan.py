@@ -51,6 +51,7 @@ class FolderReader:
     base: str
 
     def __call__(self, member: str) -> bytes:
+        """The bytes of a member of the folder."""
         return read_file(os.path.join(self.base, member))
 
 

@@ -48,6 +48,7 @@ class ZipReader:
         return self._archive
 
     def __call__(self, member: str) -> bytes:
+        """The bytes of a member of the archive."""
         return self.read_entry(self._names[member])
 
     def read_entry(self, name: str) -> bytes:

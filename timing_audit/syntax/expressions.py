@@ -29,20 +29,25 @@ class Expressions:
         return len(self._lines[row][:byte_column].decode("utf-8", "replace")) + 1
 
     def text(self, node: Node) -> str:
+        """The source text of a node."""
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def build(self, node: Node) -> Expr:
+        """The expression that a node stands for."""
         maker = MAKERS.get(node.type)
         return maker(self, node) if maker else self._opaque(node)
 
     def field(self, node: Node, name: str) -> Expr | None:
+        """The expression in a field of the node; None where the field is empty."""
         child = node.child_by_field_name(name)
         return None if child is None else self.build(child)
 
     def required(self, node: Node, name: str) -> Expr:
+        """The expression in a field of the node; the constant `None` where the field is empty."""
         return self.field(node, name) or NONE
 
     def parts(self, node: Node) -> tuple[Expr, ...]:
+        """The expressions of the named children, without comments."""
         return tuple(self.build(child) for child in node.named_children if child.type != "comment")
 
     def params(self, node: Node | None) -> tuple[Param, ...]:

@@ -95,7 +95,8 @@ class Module:
     ) -> None:
         bases = node.child_by_field_name("superclasses")
         written = () if bases is None else tuple(
-            self._builder.build(base) for base in bases.named_children if base.type not in ("keyword_argument", "comment")
+            self._builder.build(base) for base in bases.named_children
+            if base.type not in ("keyword_argument", "comment")
         )  # fmt: skip
         place = len(self._classes)
         self._classes.append(Class(qualname, name, owner, *lines(node), written, decorators, (), ()))
@@ -153,6 +154,7 @@ def expression(text: str) -> Expr | None:
 
 
 def parse(source: bytes) -> Tree:
+    """The syntax tree of a source, which may hold errors."""
     return Parser(language()).parse(source)
 
 

@@ -157,10 +157,9 @@ class Statements(Expressions):
         return Handler(caught, name, body, node.start_point.row + 1)
 
     def _match(self, node: Node, owner: str) -> Block:
-        body, cases = node.child_by_field_name("body"), []
-        for clause in body.named_children if body is not None else ():
-            if clause.type == "case_clause":
-                cases.append(self._case(clause, owner))
+        body = node.child_by_field_name("body")
+        clauses = body.named_children if body is not None else ()
+        cases = [self._case(clause, owner) for clause in clauses if clause.type == "case_clause"]
         subjects = node.children_by_field_name("subject")
         subject = self.build(subjects[0]) if subjects else NONE
         return (Match(subject, tuple(cases), *lines(node)),)

@@ -126,7 +126,7 @@ def test_cache_that_cannot_be_written(tmp_path: Path, fake_pip: FakePip, monkeyp
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TIMING_AUDIT_CACHE", str(tmp_path / "file"))
 
-    with pytest.raises(TimingAuditError, match="cannot be stored: .*TIMING_AUDIT_CACHE"):
+    with pytest.raises(TimingAuditError, match=r"cannot be stored: .*TIMING_AUDIT_CACHE"):
         fetch_wheel("sglang==1.2.4", lambda message: None, pip=fake_pip("sys.exit(1)"))
 
 
