@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, Union, cast
+from typing import NamedTuple, cast
 
 from timing_audit.model.pack import FunctionRule
 from timing_audit.model.program import NOTHING, ClassRef, Frame, FunctionRef, Literal, Values
@@ -20,7 +20,7 @@ from timing_audit.program.walk import Edge, Effect, Walker
 
 CAPTURE = "capture"
 MEMOISING = ("lru_cache", "cache")
-Fact = Union[Edge, Effect]
+Fact = Edge | Effect
 NO_MODES: frozenset[str] = frozenset()
 ANY = Phase("", NO_MODES)
 

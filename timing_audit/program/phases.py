@@ -1,4 +1,8 @@
-"""Which branches a phase takes: conditions on the engine's mode, told by reading the mode enum itself."""
+"""Which branches a phase takes: conditions on the engine's mode, told by reading the mode enum itself.
+
+Expressions come as `object` where they are only told apart: narrowing the recursive union of their
+types step by step takes a type checker minutes.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +82,7 @@ class Phases:
             self._needles = re.compile("|".join(sorted(map(re.escape, words))).encode())
         return self._needles.search(unit.module.segment(ref.line)) is not None
 
-    def test(self, frame: Frame, expr: Expr, phase: Phase, line: int, depth: int = 0) -> bool | None:
+    def test(self, frame: Frame, expr: object, phase: Phase, line: int, depth: int = 0) -> bool | None:
         """Whether the condition, which stands on `line`, holds in the phase."""
         if isinstance(expr, Logical):
             left = self.test(frame, expr.left, phase, line, depth)
@@ -98,7 +102,7 @@ class Phases:
             return self._named(frame, expr, phase, line, depth)
         return None
 
-    def mode_of(self, frame: Frame, expr: Expr) -> frozenset[str]:
+    def mode_of(self, frame: Frame, expr: object) -> frozenset[str]:
         """The members of the mode enum that an expression names; empty if it is no mode."""
         if isinstance(expr, Conditional):
             return self.mode_of(frame, expr.body) | self.mode_of(frame, expr.orelse)
@@ -138,7 +142,7 @@ class Phases:
         if func.id == "bool" and len(expr.args) == 1:
             return self.test(frame, expr.args[0], phase, line, depth)
         held = self._assigned(frame, func.id, line)
-        choices = (held.body, held.orelse) if isinstance(held, Conditional) else (held,)
+        choices: list[object] = [held.body, held.orelse] if isinstance(held, Conditional) else [held]
         calls = [expr._replace(func=choice) if isinstance(choice, Attr) else None for choice in choices]
         return agree([None if call is None else self._call(frame, call, phase, line, depth) for call in calls])
 
@@ -152,7 +156,8 @@ class Phases:
                 return self._evaluator.classes.method(value.ref, func.name)
         if receivers:
             return None
-        last = func.value.name if isinstance(func.value, Attr) else getattr(func.value, "id", "")
+        holder: object = func.value
+        last = holder.name if isinstance(holder, Attr) else getattr(holder, "id", "")
         enum = self._enum()
         return self._evaluator.classes.method(enum, func.name) if enum is not None and last == self._attribute else None
 
@@ -194,9 +199,9 @@ class Phases:
         return None
 
     def _member(
-        self, expr: Expr, method: FunctionRef, function: Function, mode: str, known: dict[str, bool | None]
+        self, expr: object, method: FunctionRef, function: Function, mode: str, known: dict[str, bool | None]
     ) -> bool | None:
-        def again(inner: Expr) -> bool | None:
+        def again(inner: object) -> bool | None:
             return self._member(inner, method, function, mode, known)
 
         if isinstance(expr, Logical):
@@ -215,14 +220,14 @@ class Phases:
         return self._other(expr, method, mode, known)
 
     def _is_member(self, expr: Compare, mode: str) -> bool | None:
-        right = expr.items[1]
-        named = right.items if isinstance(right, Display) else (right,)
+        right: object = expr.items[1]
+        named: list[object] = list(right.items) if isinstance(right, Display) else [right]
         members = {item.name for item in named if isinstance(item, Attr)}
         if expr.ops[0] in ("==", "is", "in"):
             return mode in members
         return mode not in members if expr.ops[0] in ("!=", "is-not", "not-in") else None
 
-    def _other(self, expr: Expr, method: FunctionRef, mode: str, known: dict[str, bool | None]) -> bool | None:
+    def _other(self, expr: object, method: FunctionRef, mode: str, known: dict[str, bool | None]) -> bool | None:
         """`self.is_extend(flag=flag)` inside another predicate."""
         if not (isinstance(expr, Call) and isinstance(expr.func, Attr) and expr.func.value == Name("self")):
             return None
@@ -234,7 +239,7 @@ class Phases:
         return None if other is None else self._holds(other, mode, tuple(sorted(given, key=str)))
 
 
-def _constant(expr: Expr) -> bool | None:
+def _constant(expr: object) -> bool | None:
     return expr.value if isinstance(expr, Const) and isinstance(expr.value, bool) else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from timing_audit.model.program import (
     ClassRef, External, Frame, FunctionRef, FunctionValue, Instance, Leaf, LambdaValue, Literal, PartialValue,
@@ -10,7 +10,7 @@ from timing_audit.model.program import (
 )  # fmt: skip
 from timing_audit.model.syntax import (
     Assign, Attr, Block, Call, Compare, Conditional, Evaluate, Expr, For, If, Jump, Logical, Match, Name, Raise, Return,
-    Stmt, Subscript, Try, Unary, While, With,
+    Subscript, Try, Unary, While, With,
 )  # fmt: skip
 from timing_audit.program.classes import is_property
 from timing_audit.program.engine import PHASES, Engine
@@ -75,8 +75,8 @@ class Walker:
         That is all up to its first conditional return; without one, the calls of functions for the
         same phase, which have a guard of their own.
         """
-        for place, statement in enumerate(body):
-            if isinstance(statement, If) and statement.body and isinstance(statement.body[-1], Return):
+        for place, statement in enumerate(cast("tuple[object, ...]", body)):
+            if isinstance(statement, If) and ends_in_return(statement.body):
                 self._block(body[:place])
                 self._expr(statement.test)
                 return
@@ -87,7 +87,7 @@ class Walker:
     def _always(self, body: Block) -> frozenset[str]:
         """The modes that the body sets on its own object whatever happens: it belongs to their phase."""
         found: frozenset[str] = frozenset()
-        for statement in body:
+        for statement in cast("tuple[object, ...]", body):
             if (
                 isinstance(statement, Assign)
                 and statement.value is not None
@@ -105,11 +105,11 @@ class Walker:
                 return False
         return True
 
-    def _statement(self, node: Stmt) -> bool:
+    def _statement(self, node: object) -> bool:
         handler = STATEMENTS.get(type(node))
         return True if handler is None else bool(handler(self, node))
 
-    def _test(self, expr: Expr) -> bool | None:
+    def _test(self, expr: object) -> bool | None:
         answer = self._phases.test(self._frame, expr, self._phase, self._line)
         self._expr(expr)
         return answer
@@ -125,7 +125,7 @@ class Walker:
         taken = self._block(node.body)
         return self._block(node.orelse) or taken
 
-    def _once(self, test: Expr) -> bool:
+    def _once(self, test: object) -> bool:
         """`if not self._ready:` where `_ready` only ever turns true: its body runs once, not in every cycle."""
         if not (isinstance(test, Unary) and test.op == "not" and isinstance(test.value, Attr)):
             return False
@@ -180,7 +180,7 @@ class Walker:
                 self._mode(target, node.value)
         return True
 
-    def _target(self, target: Expr) -> None:
+    def _target(self, target: object) -> None:
         if isinstance(target, Attr):
             self._expr(target.value)
             self._setter(target)
@@ -198,7 +198,7 @@ class Walker:
                     if setter is not None:
                         self._edge(Frame(setter.path, setter, ref), "exact", "property", written(target))
 
-    def _mode(self, target: Expr, value: Expr) -> None:
+    def _mode(self, target: object, value: object) -> None:
         if isinstance(target, Attr) or isinstance(value, Conditional):
             self._enter(self._phases.mode_of(self._frame, value))
 
@@ -224,7 +224,7 @@ class Walker:
 
     # Expressions.
 
-    def _expr(self, expr: Expr) -> None:
+    def _expr(self, expr: object) -> None:
         """Visits the parts of an expression that the phase evaluates, inner calls first."""
         if isinstance(expr, Conditional):
             answer = self._test(expr.test)
@@ -236,12 +236,12 @@ class Walker:
         if isinstance(expr, Logical):
             self._logical(expr)
             return
-        for part in expr:
+        for part in cast("tuple[object, ...]", expr):
             if isinstance(part, tuple):
                 self._parts(part)
         self._operation(expr)
 
-    def _operation(self, expr: Expr) -> None:
+    def _operation(self, expr: object) -> None:
         """What the expression itself runs, once its parts have been visited."""
         if isinstance(expr, Call):
             self._call(expr)
@@ -258,7 +258,7 @@ class Walker:
                 if isinstance(inner, tuple):
                     self._parts(inner)
         else:
-            self._expr(part)  # type: ignore[arg-type]
+            self._expr(part)
 
     def _logical(self, expr: Logical) -> None:
         answer = self._test(expr.left)
@@ -287,7 +287,7 @@ class Walker:
             for target in self._engine.callbacks.get(call.func.name, ()):
                 self._edge(target, "unique name", "callback", written(call.func), call)
 
-    def _how(self, func: Expr) -> str:
+    def _how(self, func: object) -> str:
         if isinstance(func, Attr):
             bases = self._evaluator.evaluate(self._frame, func.value)
             if any(isinstance(base, Instance) and not base.exact for base in bases):
@@ -305,7 +305,7 @@ class Walker:
 
     def _callback(self, call: Call, value: Value) -> None:
         if isinstance(value, (FunctionValue, PartialValue)):
-            for target in self._evaluator.calls.bodies(self._frame, Call(call.func, (), (), *call[3:]), value):
+            for target in self._evaluator.calls.bodies(self._frame, call._replace(args=(), keywords=()), value):
                 self._edge(target.frame, "exact", "callback", written(call.func), call)
 
     def _sized(self, call: Call) -> None:
@@ -353,6 +353,12 @@ class Walker:
 
     def _stops(self, ref: FunctionRef) -> bool:
         return self._evaluator.library.is_leaf_path(ref.path) or bool(self._engine.mark(ref))
+
+
+def ends_in_return(body: Block) -> bool:
+    """Whether the last statement of a block is a `return`."""
+    last: object = body[-1] if body else None
+    return isinstance(last, Return)
 
 
 HARMLESS = frozenset(

@@ -13,8 +13,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tests.unit.source.source_trees import CHECKOUT, PACKAGE_PATHS, link_header, tar_bytes, write, zip_file
 
+from tests.unit.source.source_trees import CHECKOUT, PACKAGE_PATHS, link_header, tar_bytes, write, zip_file
 from timing_audit.errors import TimingAuditError
 from timing_audit.model.source import Skipped
 from timing_audit.source import limits

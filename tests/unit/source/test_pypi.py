@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.unit.source.source_trees import PACKAGE_PATHS, zip_file
 
+from tests.unit.source.source_trees import PACKAGE_PATHS, zip_file
 from timing_audit.errors import TimingAuditError
 from timing_audit.source.cache import cache_root
 from timing_audit.source.pypi import PYTHON_VERSIONS, fetch_wheel

@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from tests.unit.source.source_trees import write
 
+from tests.unit.source.source_trees import write
 from timing_audit.model.source import Skipped
 from timing_audit.source.decode import Unreadable
 from timing_audit.source.scan import FolderReader, list_python, read_file

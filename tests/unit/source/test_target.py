@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.unit.source.source_trees import CHECKOUT, PACKAGE_PATHS, write
 
+from tests.unit.source.source_trees import CHECKOUT, PACKAGE_PATHS, write
 from timing_audit.errors import TimingAuditError
 from timing_audit.source.target import open_target
 
