@@ -63,7 +63,8 @@ class Flow:
 
     def statement(self, stmt: Stmt, state: State) -> State | None:
         """Runs one statement."""
-        handler = HANDLERS.get(type(stmt))
+        node: object = stmt
+        handler = HANDLERS.get(type(node))
         self.on.state, self.on.line = state, stmt.line
         return handler(self, stmt, state) if handler is not None else state
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from timing_audit.model.syntax import (
-    Block, Call, Const, Evaluate, Expr, For, If, Import, Jump, Match, Nested, Return, Scope, Stmt, Try, While, With,
+    Block, Call, Const, Evaluate, Expr, For, If, Import, Jump, Match, Nested, Return, Scope, Try, While, With,
 )  # fmt: skip
 from timing_audit.program.scopes import nodes
 
@@ -43,17 +43,18 @@ def _all(body: Block) -> Iterator[Lines]:
             yield from _all(block)
 
 
-def _is_free(statement: Stmt) -> bool:
+def _is_free(statement: object) -> bool:
     if isinstance(statement, (Import, Nested, Scope, Jump, Try)):
         return True
     if isinstance(statement, Evaluate):
-        return isinstance(statement.value, Const)
+        value: object = statement.value
+        return isinstance(value, Const)
     if isinstance(statement, Return):
         return statement.value is None or not any(isinstance(node, Call) for node in nodes((statement.value,)))
     return False
 
 
-def _head(statement: Stmt) -> tuple[Expr, ...] | None:
+def _head(statement: object) -> tuple[Expr, ...] | None:
     """The expressions that a compound statement evaluates itself; None for all others."""
     if isinstance(statement, (If, While)):
         return (statement.test,)
@@ -64,7 +65,7 @@ def _head(statement: Stmt) -> tuple[Expr, ...] | None:
     return (statement.subject,) if isinstance(statement, Match) else None
 
 
-def blocks(statement: Stmt) -> tuple[Block, ...]:
+def blocks(statement: object) -> tuple[Block, ...]:
     """The blocks of a compound statement, in order."""
     if isinstance(statement, (If, While, For)):
         return statement.body, statement.orelse
