@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from timing_audit.model.program import Frame, FunctionRef
 from timing_audit.model.syntax import Stmt
 from timing_audit.program.engine import DECODE, PHASES
@@ -19,8 +21,8 @@ class _Reader(Walker):
         super().__init__(explorer.evaluator, explorer.phases, explorer.engine, frame, phase)
         self.lines: set[int] = set()
 
-    def _statement(self, node: Stmt) -> bool:
-        self.lines.add(node.line)
+    def _statement(self, node: object) -> bool:
+        self.lines.add(cast("Stmt", node).line)
         return super()._statement(node)
 
 
