@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from timing_audit.model.program import (
-    NOTHING, Bag, ClassValue, External, Frame, Instance, Leaf, Literal, Row, Value, Values,
+    NOTHING, Bag, ClassValue, External, Frame, Instance, Leaf, Row, Value, Values,
 )  # fmt: skip
 from timing_audit.model.syntax import Attr, Binary, Const, Display, Expr, Name, Subscript
 from timing_audit.syntax.module import expression
@@ -72,4 +72,3 @@ class Annotations:
 
 
 VAGUE = frozenset(("typing.Any", "builtins.object", "typing.Callable", "typing.Self"))
-__all__ = ["Annotations", "Literal"]

@@ -9,9 +9,8 @@ from timing_audit.model.program import (
     NOTHING, Bag, ClassRef, ClassValue, DictValue, External, Frame, FunctionRef, FunctionValue, Instance, LambdaValue,
     Leaf, Literal, PartialValue, Row, SuperValue, Value, Values,
 )  # fmt: skip
-from timing_audit.model.syntax import Attr, Call, Const, Expr, FString, Lambda, Name
+from timing_audit.model.syntax import Attr, Call, Const, Expr, Lambda, Name
 from timing_audit.program.library import has_decorator
-from timing_audit.program.scopes import Definition
 
 if TYPE_CHECKING:
     from timing_audit.program.evaluate import Evaluator
@@ -360,4 +359,3 @@ SPECIAL: dict[str, Callable[[Calls, Frame, Call], Values]] = {
     "collections.defaultdict": Calls._defaultdict,
 }  # fmt: skip
 LAST_NAMES = frozenset(name.rpartition(".")[2] for name in SPECIAL) | frozenset(("partial",))
-__all__ = ["Calls", "Definition", "FString", "Target"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from timing_audit.model.program import (
     NOTHING, Bag, ClassRef, ClassValue, DictValue, External, Frame, FunctionRef, FunctionValue, Instance, LambdaValue,
-    Leaf, Literal, ModuleValue, PartialValue, Row, SuperValue, Value, Values,
+    Leaf, Literal, ModuleValue, Row, Value, Values,
 )  # fmt: skip
 from timing_audit.model.syntax import (
     Attr, Await, Binary, Block, Call, Class, Comprehension, Conditional, Const, Display, Expr, FString, Function,
@@ -396,6 +396,7 @@ class Evaluator:
 
 
 def union(sets: Iterable[Values]) -> Values:
+    """All values of some sets."""
     return NOTHING.union(*sets)
 
 
@@ -410,10 +411,12 @@ def shallow(values: Values) -> Values:
 
 
 def flat(value: Bag | Row) -> Values:
+    """The elements of a collection, positions forgotten."""
     return value.values if isinstance(value, Bag) else union(value.items)
 
 
 def bag(values: Values) -> Values:
+    """A collection of these values."""
     return frozenset((Bag(shallow(values)),))
 
 
@@ -436,4 +439,3 @@ MAKERS: dict[type, Any] = {
     Comprehension: Evaluator._comprehension,
     FString: Evaluator._fstring,
 }
-__all__ = ["Evaluator", "PartialValue", "SuperValue"]

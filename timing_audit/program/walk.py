@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, cast
 
 from timing_audit.model.program import (
-    ClassRef, External, Frame, FunctionRef, FunctionValue, Instance, Leaf, LambdaValue, Literal, PartialValue,
+    ClassRef, External, Frame, FunctionRef, FunctionValue, Instance, Literal, PartialValue,
     Value, Values,
 )  # fmt: skip
 from timing_audit.model.syntax import (
@@ -385,4 +385,3 @@ STATEMENTS: dict[type, Any] = {
     Raise: Walker._raise,
     Jump: Walker._jump,
 }
-__all__ = ["Edge", "Effect", "LambdaValue", "Leaf", "Walker"]

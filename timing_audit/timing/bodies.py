@@ -10,7 +10,8 @@ from timing_audit.timing.facts import Facts
 from timing_audit.timing.flow import Flow
 from timing_audit.timing.labels import is_timing
 from timing_audit.timing.names import Names
-from timing_audit.timing.walk import nodes, terminal
+from timing_audit.program.scopes import nodes
+from timing_audit.timing.walk import terminal
 
 ELAPSED = "event-elapsed"
 NO_ROLES = Roles(frozenset(), frozenset())

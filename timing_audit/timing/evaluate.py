@@ -14,7 +14,8 @@ from timing_audit.model.timing import Clock
 from timing_audit.timing.facts import NOTHING, Effect, Measure, Read, Timed, Val, join
 from timing_audit.timing.positions import Position
 from timing_audit.timing.state import Found, Places, State
-from timing_audit.timing.walk import nodes, root_name, terminal
+from timing_audit.program.scopes import nodes
+from timing_audit.timing.walk import root_name, terminal
 
 THROUGH = frozenset(("int", "float", "round", "max", "min", "list", "tuple", "reversed", "sorted", "iter", "next"))
 TAKING = frozenset(("pop", "popleft", "get", "popitem", "setdefault", "get_nowait"))

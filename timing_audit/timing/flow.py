@@ -17,7 +17,8 @@ from timing_audit.timing.evaluate import Expressions
 from timing_audit.timing.facts import NOTHING, Effect, Exit, Read, Timed, Use, Val, join
 from timing_audit.timing.positions import Step, Tree
 from timing_audit.timing.state import Found, Places, State, merge
-from timing_audit.timing.walk import nodes, terminal, text
+from timing_audit.program.scopes import nodes
+from timing_audit.timing.walk import terminal, text
 
 
 NULL = "nullcontext"

@@ -9,7 +9,8 @@ from timing_audit.model.syntax import Call
 from timing_audit.timing.calls import Calls
 from timing_audit.timing.facts import Facts
 from timing_audit.timing.names import Names
-from timing_audit.timing.walk import holds_yield, nodes, terminal
+from timing_audit.program.scopes import nodes
+from timing_audit.timing.walk import holds_yield, terminal
 
 DEEPEST = 5
 MOST_CALLS = 8

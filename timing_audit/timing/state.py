@@ -8,7 +8,8 @@ from timing_audit.timing.facts import (
     NOTHING, DeviceMark, Effect, Event, Exit, Read, SiteFact, Timed, Use, Val, join,
 )  # fmt: skip
 from timing_audit.timing.substitute import GLOBAL, substitute
-from timing_audit.timing.walk import nodes, root_name, text
+from timing_audit.program.scopes import nodes
+from timing_audit.timing.walk import root_name, text
 
 
 class State:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from timing_audit.model.syntax import (
@@ -10,20 +9,9 @@ from timing_audit.model.syntax import (
     Mapping, Name, Starred, Subscript, Unary, Walrus, Yield,
 )  # fmt: skip
 
+from timing_audit.program.scopes import nodes
+
 LONGEST_TEXT = 100
-
-
-def nodes(root: tuple[Any, ...]) -> Iterator[Any]:
-    """Every statement and expression below a node or a group of nodes, in source order; nested defs stay closed.
-
-    A node is a NamedTuple and a group of nodes a plain tuple, so the walk needs no table of fields.
-    """
-    stack: list[tuple[Any, ...]] = [root]
-    while stack:
-        node = stack.pop()
-        if type(node) is not tuple:
-            yield node
-        stack.extend([part for part in reversed(node) if isinstance(part, tuple)])
 
 
 def holds_yield(root: tuple[Any, ...]) -> bool:

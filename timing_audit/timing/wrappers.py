@@ -16,7 +16,8 @@ from timing_audit.timing.names import Names, Vocabulary
 from timing_audit.timing.needles import Needles
 from timing_audit.timing.starts import Starts
 from timing_audit.timing.substitute import arguments, substitute
-from timing_audit.timing.walk import holds_yield, nodes, text
+from timing_audit.program.scopes import nodes
+from timing_audit.timing.walk import holds_yield, text
 
 CONTEXT, DECORATOR, CALLABLE = "context", "decorator", "callable"
 MANAGERS = frozenset(("contextlib.contextmanager", "contextlib.asynccontextmanager"))
