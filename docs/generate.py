@@ -41,9 +41,10 @@ def _leaves(command: click.Command, context: click.Context) -> Iterator[tuple[cl
     if not isinstance(command, click.Group):
         yield command, context
         return
-    for name in sorted(command.commands):
-        inner = command.commands[name]
-        yield from _leaves(inner, click.Context(inner, info_name=name, parent=context))
+    for name in sorted(command.list_commands(context)):
+        inner = command.get_command(context, name)
+        if inner is not None:
+            yield from _leaves(inner, click.Context(inner, info_name=name, parent=context))
 
 
 def _options(command: click.Command, context: click.Context, shared: Collection[str | None]) -> Iterator[str]:

@@ -28,7 +28,10 @@ def commands(command: click.Command = cli, path: str = "timing-audit") -> Iterat
     if not isinstance(command, click.Group):
         yield path, command
         return
-    for name, inner in command.commands.items():
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        inner = command.get_command(context, name)
+        assert inner is not None
         yield from commands(inner, f"{path} {name}")
 
 

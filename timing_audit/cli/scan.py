@@ -1,0 +1,135 @@
+"""`timing-audit scan`: every timing site, the hot path, and what on it no timer covers."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from timing_audit.cli.output import write
+from timing_audit.cli.settings import GATE_FAILED, Progress, Settings, common, fail, load, say, sayer
+from timing_audit.errors import UNAUDITABLE
+
+if TYPE_CHECKING:
+    from timing_audit.model.report import Report
+    from timing_audit.source.tree import Tree
+
+DEFAULT_TOP = 10
+
+
+@click.command()
+@click.argument("target", required=False)
+@click.option(
+    "--entry",
+    "entries",
+    multiple=True,
+    metavar="GLOB",
+    help="Start at functions with this qualname, in place of the packs' entry points.",
+)
+@click.option("--phase", type=click.Choice(["decode", "prefill", "all"]), default="all", help="Only this phase.")
+@click.option(
+    "--worker",
+    "workers",
+    multiple=True,
+    metavar="NAME",
+    help="Only this worker: a class, or what one launches with (EAGLE3).",
+)
+@click.option("--all-files", is_flag=True, help="Read every file, not only those of the hot path.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="What the report is written as."
+)
+@click.option("-o", "--output", metavar="FILE", help="Where the report goes, in place of standard output.")
+@click.option(
+    "--top",
+    type=click.IntRange(min=0),
+    default=None,
+    metavar="N",
+    help=f"How many untimed functions the text names ({DEFAULT_TOP}).",
+)
+@click.option("--all", "everything", is_flag=True, help="Leave nothing out of the text.")
+@click.option(
+    "--fail-under",
+    type=click.FloatRange(0, 100),
+    metavar="PCT",
+    help="Exit with 1 if less of the hot functions is timed, on the host or the device.",
+)
+@common
+@click.pass_obj
+def scan(
+    settings: Settings, target: str | None, entries: tuple[str, ...], phase: str, workers: tuple[str, ...],
+    all_files: bool, form: str, output: str | None, top: int | None, everything: bool, fail_under: float | None,
+) -> int:  # fmt: skip
+    """Find every timing site, the hot path, and what on it no timer covers.
+
+    TARGET is a checkout, a package folder, a file, a wheel, zip or tar, `-` for a tar on standard input, or
+    pypi:sglang==VERSION. Without it: the installed sglang, else the current folder.
+    """
+    from timing_audit.model.options import Options
+
+    if everything and top is not None:
+        raise click.UsageError("--all and --top contradict each other")
+    phases = () if phase == "all" else (phase,)
+    options = Options(entries, phases, workers, all_files, target)
+    tree, report = _audit(settings, target, options)
+    limit = None if everything else DEFAULT_TOP if top is None else top
+    write(_render(settings, tree, report, form, limit, output), output)
+    return _verdict(report, fail_under)
+
+
+def _audit(settings: Settings, target: str | None, options: Any) -> tuple[Tree, Report]:
+    from timing_audit.pipeline import audit
+    from timing_audit.source.target import open_target
+
+    tree = open_target(target, python=settings.python, say=sayer(settings))
+    progress = Progress(settings)
+    try:
+        report = audit(tree, load(settings), options, progress.read)
+    finally:
+        progress.clear()
+    if settings.verbose:
+        parsed = report.summary.parsed
+        share = f"{100 * parsed.parsed_files / parsed.files:.1f} %"
+        say(f"read {parsed.parsed_files:,} of {parsed.files:,} files ({share}), {parsed.parsed_lines:,} lines")
+    return tree, report
+
+
+def _render(settings: Settings, tree: Tree, report: Report, form: str, top: int | None, output: str | None) -> str:
+    if form == "json":
+        from timing_audit.render.json import render_json
+
+        return render_json(report)
+    from timing_audit.render.text import Style, render_text
+
+    prefix, root = _where(tree)
+    color = settings.color
+    if color is None:
+        color = output is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return render_text(report, Style(top, color, prefix, root))
+
+
+def _where(tree: Tree) -> tuple[str, str]:
+    """How places are named from the current folder, or else from which folder they are named."""
+    if tree.root is None:
+        return "", ""
+    relative = os.path.relpath(tree.root)
+    if relative == os.curdir:
+        return "", ""
+    return ("", relative) if relative.startswith(os.pardir) else (f"{relative.replace(os.sep, '/')}/", "")
+
+
+def _verdict(report: Report, fail_under: float | None) -> int:
+    from timing_audit.model.report import COVERED, EXCLUDED, percent
+
+    if report.skipped or not report.summary.rows:
+        what = f"{len(report.skipped)} skipped" if report.skipped else "no entry point was found"
+        return fail(f"the audit is incomplete: {what}", UNAUDITABLE)
+    if fail_under is None:
+        return 0
+    counted = [fact for fact in report.functions if fact.role == "hot" and fact.coverage != EXCLUDED]
+    timed = sum(fact.coverage in COVERED for fact in counted)
+    if 100 * timed >= fail_under * len(counted):
+        return 0
+    share = percent(timed, len(counted))
+    return fail(f"{timed} of {len(counted)} hot functions timed ({share}), less than {fail_under:g} %", GATE_FAILED)
