@@ -125,6 +125,16 @@ class Bindings:
             return NOTHING.union(*(self._evaluator.entries(table).get(name, NOTHING) for table in tables))
         return values
 
+    def receiver(self, frame: Frame, name: str) -> Values:
+        """The values of the first parameter of a method, where nothing but its class decides them; else none."""
+        if frame.function is None:
+            return NOTHING
+        function = self._evaluator.library.function(frame.function)
+        if not function.in_class or function.params[0].name != name or has_decorator(function, "staticmethod"):
+            return NOTHING
+        mixed_in = function.params[0].annotation is not None and frame.receiver in (None, ClassRef(frame.path, function.owner))
+        return NOTHING if mixed_in else self._receiver(frame, function, function.params[0])
+
     def _receiver(self, frame: Frame, function: Function, param: Param) -> Values:
         owner = ClassRef(frame.path, function.owner)
         receiver = frame.receiver or owner

@@ -32,6 +32,7 @@ class Calls:
         self._wrapped: dict[FunctionRef, Values] = {}
         self._field_names: dict[ClassRef, list[str]] = {}
         self._open: set[PartialValue] = set()
+        self._targets: dict[tuple[Frame, int, FunctionValue], list[Target]] = {}
         self._merged: dict[tuple[int, int], Call] = {}
 
     def result(self, frame: Frame, call: Call) -> Values:
@@ -43,6 +44,10 @@ class Calls:
         for value in self._evaluator.evaluate(frame, call.func):
             found |= self._given(frame, call, value)
         return frozenset(found)
+
+    def bare(self, call: Call) -> Call:
+        """The call without its arguments, always the same object."""
+        return self._merged.setdefault((id(call), 0), call._replace(args=(), keywords=()))
 
     def targets(self, frame: Frame, call: Call) -> list[Target]:
         """The bodies in the target that the call may run, constructors and wrappers included."""
@@ -80,15 +85,18 @@ class Calls:
         return []
 
     def _function(self, frame: Frame, call: Call, value: FunctionValue) -> list[Target]:
+        key = (frame, id(call), value)
+        known = self._targets.get(key)
+        if known is not None:
+            return known
         function = self._evaluator.library.function(value.ref)
-        static = has_decorator(function, "staticmethod")
-        if not function.in_class or static:
-            return self._bound(frame, call, value, 0, 0)
-        if value.receiver is not None:
-            return self._bound(frame, call, value, 1, 0)
-        if has_decorator(function, "classmethod"):
-            return self._bound(frame, call, value, 1, 0)
-        return self._unbound(frame, call, value)
+        owned = function.in_class and not has_decorator(function, "staticmethod")
+        if owned and value.receiver is None and not has_decorator(function, "classmethod"):
+            return self._unbound(frame, call, value)
+        found = self._bound(frame, call, value, int(owned), 0)
+        if not function.decorators:
+            self._targets[key] = found
+        return found
 
     def _unbound(self, frame: Frame, call: Call, value: FunctionValue) -> list[Target]:
         """`Base.method(self, ...)`: runs on whatever its first argument is."""
@@ -316,14 +324,14 @@ class Calls:
 
     def _map(self, frame: Frame, call: Call) -> Values:
         inner = call._replace(func=call.args[0], args=()) if call.args else None
-        key = (id(call), 0)
+        key = (id(call), 1)
         return NOTHING if inner is None else frozenset((Bag(self.result(frame, self._merged.setdefault(key, inner))),))
 
     def _defaultdict(self, frame: Frame, call: Call) -> Values:
         found = NOTHING
         if call.args:
             made = call._replace(func=call.args[0], args=(), keywords=())
-            found |= self.result(frame, self._merged.setdefault((id(call), 0), made))
+            found |= self.result(frame, self._merged.setdefault((id(call), 1), made))
         for arg in call.args[1:]:
             found |= NOTHING.union(*(self._evaluator.elements(v) for v in self._evaluator.evaluate(frame, arg)))
         return frozenset((Bag(found),))

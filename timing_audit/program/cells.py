@@ -7,8 +7,8 @@ answer does not depend on the order of the questions.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
+from heapq import heappop, heappush
 from typing import Any
 
 from timing_audit.model.program import NOTHING, Values
@@ -17,61 +17,71 @@ Key = tuple[Any, ...]
 DEEPEST = 60
 MOST_VALUES = 60
 SCAN = "scan"
-# What many cells flow into waits until the cells that it reads are still.
-LATER = {"dotted": 1, "called": 1, "returns": 1, "effects": 1, SCAN: 2}
 
 
 class Cell:
-    """What is known of one question, and which cells have read it."""
+    """What is known of one question, and which cells have read it.
 
-    __slots__ = ("busy", "queued", "readers", "values")
+    `place` is its place in the order in which cells were first computed: what a cell reads was
+    computed before it.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("busy", "key", "place", "queued", "readers", "values")
+
+    def __init__(self, key: Key) -> None:
+        self.key = key
         self.values: Values = NOTHING
-        self.readers: set[Key] = set()
+        self.readers: set[Cell] = set()
         self.busy = False
         self.queued = False
+        self.place = 0
 
 
 class Cells:
-    """All cells, and the queues of those that are to be computed again."""
+    """All cells, and the queue of those that are to be computed again, those that others read first."""
 
     def __init__(self, compute: Callable[[Key], Values]) -> None:
         self._compute = compute
         self._cells: dict[Key, Cell] = {}
-        self._stack: list[Key] = []
-        self._queues: tuple[deque[Key], ...] = (deque(), deque(), deque())
+        self._stack: list[Cell] = []
+        self._queue: list[tuple[bool, int, Cell]] = []
+        self._placed = 0
         self.growth = 0
 
     def read(self, key: Key) -> Values:
         """What is known of the cell by now; the reader is told when it grows."""
+        return self.see(self._cells.get(key) or self.cell(key))
+
+    def cell(self, key: Key) -> Cell:
+        """The cell of a question, for those who ask again and again."""
         cell = self._cells.get(key)
-        fresh = cell is None
         if cell is None:
-            cell = self._cells[key] = Cell()
+            cell = self._cells[key] = Cell(key)
+            if len(self._stack) < DEEPEST:
+                self._run(cell)
+            else:
+                self._enqueue(cell)
+        return cell
+
+    def see(self, cell: Cell) -> Values:
+        """What is known of a cell; the reader is told when it grows."""
         if self._stack:
             cell.readers.add(self._stack[-1])
-        if fresh:
-            if len(self._stack) < DEEPEST:
-                self._run(key, cell)
-            else:
-                self._enqueue(key, cell)
         return cell.values
 
     def poke(self, key: Key) -> None:
         """Something that the cell depends on, other than a cell, has changed."""
         cell = self._cells.get(key)
         if cell is not None:
-            self._enqueue(key, cell)
+            self._enqueue(cell)
 
     def settle(self) -> None:
         """Computes until nothing changes; whole bodies are read again only when all values are still."""
-        first, second, last = self._queues
-        while first or second or last:
-            key = (first or second or last).popleft()
-            cell = self._cells[key]
+        queue = self._queue
+        while queue:
+            cell = heappop(queue)[2]
             cell.queued = False
-            self._run(key, cell)
+            self._run(cell)
 
     def ask(self, key: Key) -> Values:
         """The settled answer."""
@@ -79,25 +89,33 @@ class Cells:
         self.settle()
         return self._cells[key].values
 
-    def _enqueue(self, key: Key, cell: Cell) -> None:
+    def _enqueue(self, cell: Cell) -> None:
         if not cell.queued:
             cell.queued = True
-            self._queues[LATER.get(key[0], 0)].append(key)
+            heappush(self._queue, (cell.key[0] is SCAN, self._place(cell), cell))
 
-    def _run(self, key: Key, cell: Cell) -> None:
+    def _place(self, cell: Cell) -> int:
+        if not cell.place:
+            self._placed += 1
+            cell.place = self._placed
+        return cell.place
+
+    def _run(self, cell: Cell) -> None:
         if cell.busy:
-            self._enqueue(key, cell)
+            self._enqueue(cell)
             return
         cell.busy = True
-        self._stack.append(key)
+        self._stack.append(cell)
         try:
-            found = self._compute(key)
+            found = self._compute(cell.key)
         finally:
             self._stack.pop()
             cell.busy = False
-        if found <= cell.values or (len(cell.values) > MOST_VALUES and key[0] != SCAN):
+        self._place(cell)
+        known = cell.values
+        if found <= known or (len(known) > MOST_VALUES and cell.key[0] is not SCAN):
             return
-        cell.values |= found
+        cell.values = known | found
         self.growth += 1
         for reader in cell.readers:
-            self._enqueue(reader, self._cells[reader])
+            self._enqueue(reader)

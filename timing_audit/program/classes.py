@@ -39,6 +39,7 @@ class Classes:
         self._bases: dict[ClassRef, tuple[ClassRef | Elsewhere, ...]] = {}
         self._methods: dict[ClassRef, dict[str, Function]] = {}
         self._setters: dict[ClassRef, dict[str, Function]] = {}
+        self._found: dict[tuple[ClassRef, str, ClassRef | None], FunctionRef | None] = {}
         self.property_names: set[str] = set()
 
     def lookup(self, unit: Unit, name: str, depth: int = 0) -> Static:
@@ -175,6 +176,12 @@ class Classes:
 
     def method(self, ref: ClassRef, name: str, after: ClassRef | None = None) -> FunctionRef | None:
         """The method that a call on an object of this class runs; with `after`, what `super()` there runs."""
+        key = (ref, name, after)
+        if key not in self._found:
+            self._found[key] = self._method(ref, name, after)
+        return self._found[key]
+
+    def _method(self, ref: ClassRef, name: str, after: ClassRef | None) -> FunctionRef | None:
         order = self.order(ref)
         if after is not None and after in order:
             order = order[order.index(after) + 1 :]

@@ -11,14 +11,14 @@ from timing_audit.model.program import (
     Leaf, Literal, ModuleValue, Row, Value, Values,
 )  # fmt: skip
 from timing_audit.model.syntax import (
-    Attr, Await, Binary, Block, Call, Class, Comprehension, Conditional, Const, Display, Expr, FString, Function,
+    Attr, Await, Binary, Block, Call, Class, Compare, Comprehension, Conditional, Const, Display, Expr, FString, Function,
     Lambda, Logical, Mapping, Name, Starred, Subscript, Unary, Walrus,
 )  # fmt: skip
 from timing_audit.program.annotations import Annotations
 from timing_audit.program.attributes import Attributes, informative
 from timing_audit.program.binding import Bindings
 from timing_audit.program.calls import Calls
-from timing_audit.program.cells import Cells, Key
+from timing_audit.program.cells import Cell, Cells, Key
 from timing_audit.program.classes import Classes, Elsewhere, Package, Static
 from timing_audit.program.library import Library, Unit, has_decorator
 from timing_audit.program.outside import ANYTHING, Outside
@@ -41,13 +41,17 @@ class Evaluator:
         self.annotations = Annotations(self)
         self.attributes = Attributes(self)
         self.calls = Calls(self)
-        self.expressions: dict[int, Expr] = {}
+        self.expressions: dict[int | str, Expr] = {}
+        self._operations: dict[int, tuple[Any, list[Any]]] = {}
+        self._places: dict[tuple[Frame, str], Key | Values] = {}
+        self._spots: dict[tuple[Frame, int], Cell] = {}
         self._open_tables: set[DictValue] = set()
         self.kinds: dict[str, Callable[..., Values]] = {
             "local": self._local,
             "global": self._global,
             "returns": self._returns,
             "dotted": self._dotted,
+            "on": self._on,
             "called": self._called,
             "attr": self.attributes.stored,
             "made": self.attributes.made,
@@ -103,18 +107,41 @@ class Evaluator:
         self.expressions[id(expr)] = expr
         return id(expr)
 
+    def operations(self, expr: Any) -> list[Any]:
+        """The parts of an expression that may run something, in the order in which they do, itself last."""
+        known = self._operations.get(id(expr))
+        if known is None:
+            found: list[Any] = []
+            list_operations(expr, found)
+            known = self._operations[id(expr)] = (expr, found)
+        return known[1]
+
     def _name(self, frame: Frame, expr: Name) -> Values:
         return self.lookup(frame, expr.id)
 
     def lookup(self, frame: Frame, name: str) -> Values:
         """A name as a body sees it: its own, of the functions around it, of the module, a builtin."""
+        place = self._place(frame, name)
+        return self.cells.read(place) if isinstance(place, tuple) else place
+
+    def _place(self, frame: Frame, name: str) -> Key | Values:
+        """The cell that holds a name's values, or the values themselves where they can be only these."""
+        place = self._places.get((frame, name))
+        if place is None:
+            place = self._places[frame, name] = self._find_place(frame, name)
+        return place
+
+    def _find_place(self, frame: Frame, name: str) -> Key | Values:
         inner: Frame | None = frame
         while inner is not None and inner.function is not None:
             scope = self.library.scope(inner.function)
-            if (name in scope.names or name in scope.given) and name not in scope.globals:
-                return self.cells.read(("local", inner, name))
+            if name not in scope.globals:
+                if name in scope.names:
+                    return "local", inner, name
+                if name in scope.given:
+                    return self.bindings.receiver(inner, name) or ("param", inner, name)
             inner = self.parent(inner)
-        return self.cells.read(("global", frame.path, name))
+        return "global", frame.path, name
 
     def parent(self, frame: Frame) -> Frame | None:
         """The frame of the function around a nested one; None at module level."""
@@ -132,9 +159,32 @@ class Evaluator:
         return frozenset((Literal(expr.value),))
 
     def _attr(self, frame: Frame, expr: Attr) -> Values:
-        return self.cells.read(("dotted", frame, self.remember(expr)))
+        cell = self._spots.get((frame, id(expr)))
+        if cell is None:
+            cell = self._spots[frame, id(expr)] = self.cells.cell(self._spot(frame, expr))
+        return self.cells.see(cell)
 
-    def _dotted(self, frame: Frame, key: int) -> Values:
+    def _spot(self, frame: Frame, expr: Attr) -> Key:
+        """The cell of an attribute: one for all places of a body, or of all methods of a class, that write the same."""
+        self.remember(expr)
+        root, names = chain(expr)
+        if not root:
+            return "dotted", frame, id(expr)
+        place = self._place(frame, root)
+        if isinstance(place, frozenset) and len(place) == 1:
+            return "on", *place, names
+        text = f"{root}.{'.'.join(names)}"
+        self.expressions.setdefault(text, expr)
+        return "dotted", frame, text
+
+    def _on(self, value: Value, names: tuple[str, ...]) -> Values:
+        """`self.a.b`, whatever method it stands in."""
+        if len(names) == 1:
+            return self.attributes.of(value, names[0]) or self.attributes.hinted(names[0])
+        bases = self.cells.read(("on", value, names[:-1]))
+        return self.attributes.of_all(bases, names[-1]) if bases else self.attributes.hinted(names[-1])
+
+    def _dotted(self, frame: Frame, key: int | str) -> Values:
         expr = self.expressions[key]
         if not isinstance(expr, Attr):
             return NOTHING
@@ -400,6 +450,26 @@ def union(sets: Iterable[Values]) -> Values:
     return NOTHING.union(*sets)
 
 
+def list_operations(node: tuple[Any, ...], found: list[Any]) -> None:
+    """Adds what a node or group of nodes may run; what stands behind a condition is left inside it."""
+    if type(node) not in CONDITIONAL:
+        for part in node:
+            if isinstance(part, tuple):
+                list_operations(part, found)
+    if type(node) in RUNNING:
+        found.append(node)
+
+
+def chain(expr: Attr) -> tuple[str, tuple[str, ...]]:
+    """`a.b.c` as `a` and the names behind it; an empty root where the expression is more than names."""
+    names: list[str] = []
+    inner: object = expr
+    while isinstance(inner, Attr):
+        names.append(inner.name)
+        inner = inner.value
+    return inner.id if isinstance(inner, Name) else "", tuple(reversed(names))
+
+
 def shallow(values: Values) -> Values:
     """Values to be held by a collection: collections inside collections inside collections are dropped."""
     return frozenset(
@@ -420,6 +490,8 @@ def bag(values: Values) -> Values:
     return frozenset((Bag(shallow(values)),))
 
 
+CONDITIONAL = (Conditional, Logical)
+RUNNING = (Call, Attr, Subscript, Compare, *CONDITIONAL)
 MAKERS: dict[type, Any] = {
     Name: Evaluator._name,
     Const: Evaluator._const,

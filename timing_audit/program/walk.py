@@ -226,39 +226,22 @@ class Walker:
 
     def _expr(self, expr: object) -> None:
         """Visits the parts of an expression that the phase evaluates, inner calls first."""
-        if isinstance(expr, Conditional):
-            answer = self._test(expr.test)
-            if answer is not False:
-                self._expr(expr.body)
-            if answer is not True:
-                self._expr(expr.orelse)
-            return
-        if isinstance(expr, Logical):
-            self._logical(expr)
-            return
-        for part in cast("tuple[object, ...]", expr):
-            if isinstance(part, tuple):
-                self._parts(part)
-        self._operation(expr)
+        for part in self._evaluator.operations(expr):
+            OPERATIONS[type(part)](self, part)
 
-    def _operation(self, expr: object) -> None:
-        """What the expression itself runs, once its parts have been visited."""
-        if isinstance(expr, Call):
-            self._call(expr)
-        elif isinstance(expr, Attr):
-            self._attribute(expr)
-        elif isinstance(expr, Subscript):
-            self._special(expr.value, ("__getitem__",), "operator")
-        elif isinstance(expr, Compare) and expr.ops[0] in ("in", "not-in"):
+    def _conditional(self, expr: Conditional) -> None:
+        answer = self._test(expr.test)
+        if answer is not False:
+            self._expr(expr.body)
+        if answer is not True:
+            self._expr(expr.orelse)
+
+    def _subscript(self, expr: Subscript) -> None:
+        self._special(expr.value, ("__getitem__",), "operator")
+
+    def _compare(self, expr: Compare) -> None:
+        if expr.ops[0] in ("in", "not-in"):
             self._special(expr.items[1], ("__contains__",), "operator")
-
-    def _parts(self, part: tuple[Any, ...]) -> None:
-        if type(part) is tuple:
-            for inner in part:
-                if isinstance(inner, tuple):
-                    self._parts(inner)
-        else:
-            self._expr(part)
 
     def _logical(self, expr: Logical) -> None:
         answer = self._test(expr.left)
@@ -305,7 +288,7 @@ class Walker:
 
     def _callback(self, call: Call, value: Value) -> None:
         if isinstance(value, (FunctionValue, PartialValue)):
-            for target in self._evaluator.calls.bodies(self._frame, call._replace(args=(), keywords=()), value):
+            for target in self._evaluator.calls.bodies(self._frame, self._evaluator.calls.bare(call), value):
                 self._edge(target.frame, "exact", "callback", written(call.func), call)
 
     def _sized(self, call: Call) -> None:
@@ -384,4 +367,12 @@ STATEMENTS: dict[type, Any] = {
     Return: Walker._return,
     Raise: Walker._raise,
     Jump: Walker._jump,
+}
+OPERATIONS: dict[type, Any] = {
+    Call: Walker._call,
+    Attr: Walker._attribute,
+    Subscript: Walker._subscript,
+    Compare: Walker._compare,
+    Conditional: Walker._conditional,
+    Logical: Walker._logical,
 }
