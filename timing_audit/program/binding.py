@@ -132,7 +132,10 @@ class Bindings:
         function = self._evaluator.library.function(frame.function)
         if not function.in_class or function.params[0].name != name or has_decorator(function, "staticmethod"):
             return NOTHING
-        mixed_in = function.params[0].annotation is not None and frame.receiver in (None, ClassRef(frame.path, function.owner))
+        mixed_in = function.params[0].annotation is not None and frame.receiver in (
+            None,
+            ClassRef(frame.path, function.owner),
+        )
         return NOTHING if mixed_in else self._receiver(frame, function, function.params[0])
 
     def _receiver(self, frame: Frame, function: Function, param: Param) -> Values:

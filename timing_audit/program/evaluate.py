@@ -11,8 +11,8 @@ from timing_audit.model.program import (
     Leaf, Literal, ModuleValue, Row, Value, Values,
 )  # fmt: skip
 from timing_audit.model.syntax import (
-    Attr, Await, Binary, Block, Call, Class, Compare, Comprehension, Conditional, Const, Display, Expr, FString, Function,
-    Lambda, Logical, Mapping, Name, Starred, Subscript, Unary, Walrus,
+    Attr, Await, Binary, Block, Call, Class, Compare, Comprehension, Conditional, Const, Display, Expr, FString,
+    Function, Lambda, Logical, Mapping, Name, Starred, Subscript, Unary, Walrus,
 )  # fmt: skip
 from timing_audit.program.annotations import Annotations
 from timing_audit.program.attributes import Attributes, informative

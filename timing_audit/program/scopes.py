@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
 from typing import Any, NamedTuple
 
 from timing_audit.model.syntax import (
@@ -51,26 +51,44 @@ class Scope(NamedTuple):
     is_generator: bool
 
 
+FOR = re.compile(rb"\bfor\b")
 GROWING = frozenset(("append", "add", "appendleft", "extend", "insert", "update", "setdefault", "put", "put_nowait"))
 
 
-def nodes(root: tuple[Any, ...]) -> Iterator[Any]:
+def nodes(root: tuple[Any, ...]) -> list[Any]:
     """Every statement and expression below a node or block, in source order; nested defs stay closed.
 
     A node is a NamedTuple and a group of nodes a plain tuple, so the walk needs no table of fields.
     """
-    stack: list[tuple[Any, ...]] = [root]
-    while stack:
-        node = stack.pop()
-        if type(node) is not tuple:
-            yield node
-        stack.extend([part for part in reversed(node) if isinstance(part, tuple)])
+    found: list[Any] = [] if type(root) is tuple else [root]
+    _list_nodes(root, found)
+    return found
 
 
-def read_scope(body: Block, params: tuple[Param, ...]) -> Scope:
-    """What a body with these parameters binds, stores, returns and yields."""
+def _list_nodes(node: tuple[Any, ...], found: list[Any]) -> None:
+    for part in node:
+        if isinstance(part, tuple):
+            if type(part) is not tuple:
+                found.append(part)
+            _list_nodes(part, found)
+
+
+def _list_statements(block: tuple[Any, ...], found: list[Any]) -> None:
+    for node in block:
+        found.append(node)
+        for part in node:
+            if type(part) is tuple:
+                _list_statements(part, found)
+
+
+def read_scope(body: Block, params: tuple[Param, ...], source: bytes) -> Scope:
+    """What a body with these parameters binds, stores, returns and yields; `source` is its text."""
     reader = _Reader()
-    for node in nodes(body):
+    found: list[Any] = []
+    _list_statements(body, found)
+    if _binds_inside(source, found):
+        found = nodes(body)
+    for node in found:
         handler = _HANDLERS.get(type(node))
         if handler is not None:
             handler(reader, node)
@@ -78,6 +96,13 @@ def read_scope(body: Block, params: tuple[Param, ...]) -> Scope:
         params, frozenset(param.name for param in params), reader.names, tuple(reader.stores), tuple(reader.stars),
         tuple(reader.returns), tuple(reader.yields), frozenset(reader.globals), reader.is_generator,
     )  # fmt: skip
+
+
+def _binds_inside(source: bytes, statements: list[Any]) -> bool:
+    """Whether an expression may bind a name, return or yield: by the words that this takes."""
+    if any(word in source for word in (b":=", b"lambda", b"yield")):
+        return True
+    return len(FOR.findall(source)) > sum(type(node) is For for node in statements)
 
 
 class _Reader:

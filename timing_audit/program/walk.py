@@ -9,8 +9,8 @@ from timing_audit.model.program import (
     Value, Values,
 )  # fmt: skip
 from timing_audit.model.syntax import (
-    Assign, Attr, Block, Call, Compare, Conditional, Evaluate, Expr, For, If, Jump, Logical, Match, Name, Raise, Return,
-    Subscript, Try, Unary, While, With,
+    Assign, Attr, Await, Block, Call, Compare, Conditional, Evaluate, Expr, For, If, Jump, Logical, Match, Name, Raise,
+    Return, Starred, Subscript, Try, Unary, Walrus, While, With,
 )  # fmt: skip
 from timing_audit.program.classes import is_property
 from timing_audit.program.engine import PHASES, Engine
@@ -282,8 +282,8 @@ class Walker:
         if any(isinstance(value, External) and value.name in HARMLESS for value in values):
             self._sized(call)
             return
-        for arg in (*call.args, *(keyword.value for keyword in call.keywords)):
-            for value in self._evaluator.evaluate(self._frame, arg):
+        for arg in (*call.args, *[keyword.value for keyword in call.keywords]):
+            for value in self._evaluator.evaluate(self._frame, arg) if type(arg) in HANDED else ():
                 self._callback(call, value)
 
     def _callback(self, call: Call, value: Value) -> None:
@@ -355,6 +355,8 @@ HARMLESS = frozenset(
         "builtins.print",
     )
 )
+# What may be a function; the rest of the expressions cannot.
+HANDED = frozenset((Name, Attr, Call, Subscript, Conditional, Logical, Walrus, Await, Starred))
 STATEMENTS: dict[type, Any] = {
     If: Walker._if,
     For: Walker._for,
