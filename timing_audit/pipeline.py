@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from timing_audit.errors import USAGE, TimingAuditError
 from timing_audit.model.options import Options
@@ -284,10 +286,20 @@ def audit(
     tree: Tree, packs: Packs, options: Options = DEFAULT, progress: Callable[[str], None] = lambda path: None
 ) -> Report:
     """Audits a tree; `progress` hears of every file that is read."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, DEEPEST_RECURSION))
-    try:
+    with _deep_and_undisturbed():
         report = select(Audit(tree, packs, options, progress).run(), packs, options)
         return report._replace(next=next_steps(report, options))
+
+
+@contextmanager
+def _deep_and_undisturbed() -> Iterator[None]:
+    """Deep recursion, and no garbage collection: what an audit makes lives as long as the audit."""
+    limit, collects = sys.getrecursionlimit(), gc.isenabled()
+    sys.setrecursionlimit(max(limit, DEEPEST_RECURSION))
+    gc.disable()
+    try:
+        yield
     finally:
         sys.setrecursionlimit(limit)
+        if collects:
+            gc.enable()

@@ -175,7 +175,8 @@ class Evaluator:
             return "on", *place, names
         text = f"{root}.{'.'.join(names)}"
         self.expressions.setdefault(text, expr)
-        return "dotted", frame, text
+        is_global = isinstance(place, tuple) and place[0] == "global"
+        return "dotted", Frame(frame.path, None, None) if is_global else frame, text
 
     def _on(self, value: Value, names: tuple[str, ...]) -> Values:
         """`self.a.b`, whatever method it stands in."""
@@ -326,7 +327,7 @@ class Evaluator:
         if not found and name not in scope.names:
             found = union(self.member(module, name) for module in scope.stars)
             found = found or frozenset((External(f"builtins.{name}"),))
-        return found | union(self._rebound(unit, name)) if name in unit.rebound else found
+        return found | union(self._rebound(unit, name)) if unit.may_rebind(name) else found
 
     def _rebound(self, unit: Unit, name: str) -> Iterator[Values]:
         """What functions of the module bind to one of its names by `global`, or put into it."""

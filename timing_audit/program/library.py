@@ -23,7 +23,8 @@ STORED = re.compile(
     rb"|\bas +[\w.]*\.([A-Za-z_]\w*)|\bfor +[\w., ]*\.([A-Za-z_]\w*)[\w., ]* +in\b",
     re.MULTILINE,
 )
-REBOUND = re.compile(rb"\bglobal +([\w, ]+)|\b([A-Za-z_]\w*)(?:\[|\.(?:append|add|update|setdefault|extend|insert)\()")
+GLOBAL = re.compile(rb"\bglobal +([\w, ]+)")
+STORING = (b"[", b".append(", b".add(", b".update(", b".setdefault(", b".extend(", b".insert(")
 
 
 class Sources(Protocol):
@@ -79,13 +80,17 @@ class Unit:
     def _attributes(self) -> dict[str, list[int]]:
         return self._index(ATTRIBUTE)
 
+    def may_rebind(self, name: str) -> bool:
+        """Whether a `global` statement or a store into a collection may change this name of the module."""
+        if name in self._globals:
+            return True
+        written, source = name.encode(), self.module.source
+        return any(written + suffix in source for suffix in STORING)
+
     @cached_property
-    def rebound(self) -> frozenset[str]:
-        """Names that a `global` statement or a store into a collection may change."""
-        found: set[str] = set()
-        for listed, stored in REBOUND.findall(self.module.source):
-            found.update(name.strip() for name in (listed or stored).decode().split(","))
-        return frozenset(found)
+    def _globals(self) -> frozenset[str]:
+        listed = b",".join(GLOBAL.findall(self.module.source)).decode()
+        return frozenset(name.strip() for name in listed.split(","))
 
     def _index(self, pattern: re.Pattern[bytes]) -> dict[str, list[int]]:
         starts = sorted((self.module.extent(line), line) for line in self.functions)
