@@ -13,6 +13,7 @@ from timing_audit.model.program import (
 from timing_audit.model.syntax import Call, Const, Expr, Function, Name
 from timing_audit.program.classes import is_property
 from timing_audit.program.library import Unit, has_decorator
+from timing_audit.program.cells import HINTED, WRITTEN
 from timing_audit.program.outside import ANYTHING
 from timing_audit.program.scopes import Definition, nodes
 
@@ -33,8 +34,6 @@ class Attributes:
         self._made: dict[ClassRef, set[ClassRef]] = {}
         self._methods: dict[tuple[ClassRef, str], Values] = {}
         self._own: dict[tuple[ClassRef, str], list[tuple[Frame, Definition]]] = {}
-        self._unsure: set[tuple[ClassRef, str]] = set()
-        self.late = False
         self._holders: dict[str, list[Unit]] = {}
         self._foreign: dict[str, tuple[int, list[tuple[Frame, Expr, Definition]]]] = {}
         self.hints: dict[str, tuple[str, ...]] = {}
@@ -81,7 +80,7 @@ class Attributes:
         if method is not None:
             return self._method(method, ref, name)
         found = self._evaluator.cells.read(("attr", ref, name))
-        if found:
+        if found or not self._evaluator.cells.trusts(WRITTEN):
             return found
         return self._delegated(ref, name) or self._outside(ref, name)
 
@@ -175,24 +174,17 @@ class Attributes:
             plain = definition._replace(annotation=None) if assigned else definition
             found |= self._evaluator.definition(frame, plain)
         found |= self._constructed(ref, name)
-        if assigned and not informative(found):
-            found |= self._late(ref, name)
         found |= self._from_outside(ref, name)
-        return found if name not in self.hints or informative(found) else found | self.hinted(name)
+        if assigned and not informative(found):
+            found |= self._written(ref, name)
+        return found if informative(found) else found | self.hinted(name)
 
-    def _late(self, ref: ClassRef, name: str) -> Values:
+    def _written(self, ref: ClassRef, name: str) -> Values:
         """What the annotations say, once it is clear that the assignments say nothing."""
-        if not self.late:
-            self._unsure.add((ref, name))
-            return NOTHING
         notes = [(frame, d.annotation) for frame, d in self._own[ref, name] if d.annotation is not None]
+        if not notes or not self._evaluator.cells.trusts(WRITTEN):
+            return NOTHING
         return NOTHING.union(*(self._evaluator.annotations.read(Frame(f.path, None, None), note) for f, note in notes))
-
-    def believe_annotations(self) -> None:
-        """From here on annotations speak for attributes whose assignments said nothing."""
-        self.late = True
-        for ref, name in self._unsure:
-            self._evaluator.cells.poke(("attr", ref, name))
 
     def want_again(self, unit: Unit) -> None:
         """A new module may hold assignments to attributes that were not found so far."""
@@ -211,11 +203,13 @@ class Attributes:
         return (True, False) in values and values <= {(True, False), (False, True)}
 
     def hinted(self, name: str) -> Values:
-        """What the packs say that an attribute or parameter of this name may hold."""
+        """What the packs say that an attribute or parameter of this name may hold, where nothing else is known."""
         globs = self.hints.get(name, ())
+        if not globs or not self._evaluator.cells.trusts(HINTED):
+            return NOTHING
         return frozenset(
             Instance(ClassRef(unit.path, cls.qualname), False)
-            for unit in (self._evaluator.library.units if globs else ())
+            for unit in self._evaluator.library.units
             for cls in unit.outline.classes
             if matches_qualname(globs, cls.qualname)
         )

@@ -9,6 +9,7 @@ from timing_audit.model.program import (
 )  # fmt: skip
 from timing_audit.model.syntax import Call, Expr, Function, Param, Starred
 from timing_audit.program.attributes import informative
+from timing_audit.program.cells import WRITTEN
 from timing_audit.program.library import has_decorator
 
 if TYPE_CHECKING:
@@ -112,7 +113,8 @@ class Bindings:
         module = Frame(frame.path, None, None)
         if param.default is not None:
             found |= self._evaluator.evaluate(module, param.default)
-        if param.annotation is not None and not any(type(value) in DECISIVE for value in found):
+        vague = param.annotation is not None and not any(type(value) in DECISIVE for value in found)
+        if vague and self._evaluator.cells.trusts(WRITTEN):
             found |= self._evaluator.annotations.read(module, param.annotation)
         return found if informative(found) else found | self._evaluator.attributes.hinted(name)
 

@@ -10,6 +10,7 @@ from timing_audit.model.program import (
     Leaf, Literal, PartialValue, Row, SuperValue, Value, Values,
 )  # fmt: skip
 from timing_audit.model.syntax import Attr, Call, Const, Expr, Lambda, Name
+from timing_audit.program.cells import WRITTEN
 from timing_audit.program.library import has_decorator
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ class Calls:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._constructions: dict[ClassRef, dict[tuple[Frame, int], Call]] = {}
-        self._wrapped: dict[FunctionRef, Values] = {}
         self._field_names: dict[ClassRef, list[str]] = {}
         self._open: set[PartialValue] = set()
         self._targets: dict[tuple[Frame, int, FunctionValue], list[Target]] = {}
@@ -104,7 +104,9 @@ class Calls:
         receivers = {owner}
         if call.args:
             given = self._evaluator.evaluate(frame, call.args[0])
-            receivers = {v.ref for v in given if isinstance(v, Instance)} or {owner}
+            receivers = {v.ref for v in given if isinstance(v, Instance)}
+            if not receivers and self._evaluator.cells.trusts(WRITTEN):
+                receivers = {owner}
         found: list[Target] = []
         for receiver in sorted(receivers):
             found += self._bound(frame, call, value._replace(receiver=receiver), 1, 1)
@@ -198,11 +200,13 @@ class Calls:
 
     def wrappers(self, ref: FunctionRef) -> Values:
         """The functions of the target that decorators put around a function."""
-        found = self._wrapped.get(ref)
-        if found is None:
-            self._wrapped[ref] = NOTHING
-            found = self._wrapped[ref] = frozenset(self._decorated(ref))
-        return found
+        if not self._evaluator.library.function(ref).decorators:
+            return NOTHING
+        return self._evaluator.cells.read(("wrapped", ref))
+
+    def wrapped(self, ref: FunctionRef) -> Values:
+        """The cell of these functions."""
+        return frozenset(self._decorated(ref))
 
     def _decorated(self, ref: FunctionRef) -> Iterator[Value]:
         evaluator, module = self._evaluator, Frame(ref.path, None, None)

@@ -3,6 +3,9 @@
 A cell is a question (`what may attribute x of class C be?`) with a set of values that only grows.
 Whoever reads a cell while computing another is computed again when the cell has grown, so the
 answer does not depend on the order of the questions.
+
+What is only written (annotations) or hinted speaks where nothing better is known. That can be told
+only when everything is still, so it is told for all doubtful cells at once, level by level.
 """
 
 from __future__ import annotations
@@ -17,16 +20,18 @@ Key = tuple[Any, ...]
 DEEPEST = 60
 MOST_VALUES = 60
 SCAN = "scan"
+WRITTEN, HINTED = 1, 2
 
 
 class Cell:
     """What is known of one question, and which cells have read it.
 
     `place` is its place in the order in which cells were first computed: what a cell reads was
-    computed before it.
+    computed before it. `trust` is the level up to which it believes what is not known, `doubt` the
+    level that it needs.
     """
 
-    __slots__ = ("busy", "key", "place", "queued", "readers", "values")
+    __slots__ = ("busy", "doubt", "key", "place", "queued", "readers", "trust", "values")
 
     def __init__(self, key: Key) -> None:
         self.key = key
@@ -35,6 +40,8 @@ class Cell:
         self.busy = False
         self.queued = False
         self.place = 0
+        self.trust = 0
+        self.doubt = 0
 
 
 class Cells:
@@ -45,6 +52,7 @@ class Cells:
         self._cells: dict[Key, Cell] = {}
         self._stack: list[Cell] = []
         self._queue: list[tuple[bool, int, Cell]] = []
+        self._doubtful: set[Cell] = set()
         self._placed = 0
         self.growth = 0
 
@@ -83,11 +91,38 @@ class Cells:
             cell.queued = False
             self._run(cell)
 
+    def conclude(self) -> None:
+        """Settles, and lets what is written or hinted speak where nothing else does, until all is still."""
+        self.settle()
+        while self.believe():
+            self.settle()
+
     def ask(self, key: Key) -> Values:
         """The settled answer."""
         self.read(key)
-        self.settle()
+        self.conclude()
         return self._cells[key].values
+
+    def trusts(self, level: int) -> bool:
+        """Whether the cell that is being computed, which knows nothing better, may believe things of this level."""
+        cell = self._stack[-1] if self._stack else None
+        if cell is None or cell.trust >= level:
+            return True
+        if not cell.doubt or level < cell.doubt:
+            cell.doubt = level
+            self._doubtful.add(cell)
+        return False
+
+    def believe(self) -> bool:
+        """When everything is still: lets all cells that need the lowest level believe; whether there was one."""
+        doubtful = [cell for cell in self._doubtful if cell.doubt]
+        level = min((cell.doubt for cell in doubtful), default=0)
+        self._doubtful = {cell for cell in doubtful if cell.doubt > level}
+        for cell in doubtful:
+            if cell.doubt == level:
+                cell.trust = level
+                self._enqueue(cell)
+        return bool(doubtful)
 
     def _enqueue(self, cell: Cell) -> None:
         if not cell.queued:
@@ -105,6 +140,7 @@ class Cells:
             self._enqueue(cell)
             return
         cell.busy = True
+        cell.doubt = 0
         self._stack.append(cell)
         try:
             found = self._compute(cell.key)
@@ -112,10 +148,21 @@ class Cells:
             self._stack.pop()
             cell.busy = False
         self._place(cell)
+        if self._changes(cell, found):
+            self._tell(cell)
+
+    def _changes(self, cell: Cell, found: Values) -> bool:
+        """Takes what was found. Values only grow; what a body does is read anew."""
         known = cell.values
-        if found <= known or (len(known) > MOST_VALUES and cell.key[0] is not SCAN):
-            return
+        if cell.key[0] is SCAN:
+            cell.values = found
+            return found != known
+        if found <= known or len(known) > MOST_VALUES:
+            return False
         cell.values = known | found
+        return True
+
+    def _tell(self, cell: Cell) -> None:
         self.growth += 1
         for reader in cell.readers:
             self._enqueue(reader)

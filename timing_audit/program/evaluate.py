@@ -18,7 +18,7 @@ from timing_audit.program.annotations import Annotations
 from timing_audit.program.attributes import Attributes, informative
 from timing_audit.program.binding import Bindings
 from timing_audit.program.calls import Calls
-from timing_audit.program.cells import Cell, Cells, Key
+from timing_audit.program.cells import WRITTEN, Cell, Cells, Key
 from timing_audit.program.classes import Classes, Elsewhere, Package, Static
 from timing_audit.program.library import Library, Unit, has_decorator
 from timing_audit.program.outside import ANYTHING, Outside
@@ -60,6 +60,7 @@ class Evaluator:
             "param": self.bindings.passed,
             "lambda": self.bindings.applied,
             "fields": self.calls.constructions,
+            "wrapped": self.calls.wrapped,
         }
 
     # What other passes ask.
@@ -67,7 +68,7 @@ class Evaluator:
     def values(self, frame: Frame, expr: Expr) -> Values:
         """The settled values of an expression in a body."""
         self.evaluate(frame, expr)
-        self.cells.settle()
+        self.cells.conclude()
         return self.evaluate(frame, expr)
 
     def function(self, ref: FunctionRef) -> Function:
@@ -365,10 +366,11 @@ class Evaluator:
         noted = self.annotations.read(frame, annotation)
         classes = {value.ref for value in noted if isinstance(value, Instance)}
         if not classes:
-            return found if informative(found) else found | noted
+            return found if informative(found) or not self.cells.trusts(WRITTEN) else found | noted
         order = self.classes.order
-        kept = {v for v in found if not isinstance(v, Instance) or not classes.isdisjoint(order(v.ref))}
-        return frozenset(kept) if any(isinstance(v, Instance) for v in kept) else noted | kept
+        kept = frozenset(v for v in found if not isinstance(v, Instance) or not classes.isdisjoint(order(v.ref)))
+        known = any(isinstance(v, Instance) for v in kept)
+        return kept if known or not self.cells.trusts(WRITTEN) else noted | kept
 
     def _how(self, how: str, found: Values) -> Values:
         if how == "element":
@@ -429,7 +431,7 @@ class Evaluator:
             found = bag(union(self.evaluate(frame, expr) for expr in scope.yields))
         else:
             found = union(self.evaluate(frame, expr) for expr in scope.returns)
-        if function.returns is not None and not informative(found):
+        if function.returns is not None and not informative(found) and self.cells.trusts(WRITTEN):
             noted = self.annotations.read(Frame(frame.path, None, None), function.returns)
             found |= noted if not scope.is_generator else NOTHING
         return found

@@ -78,8 +78,6 @@ class Explorer:
         `workers` names the worker of the entries that lie within one.
         """
         roots = tuple(entries)
-        self._settle(roots)
-        self.evaluator.attributes.believe_annotations()
         self._open_callbacks(self._settle(roots))
         self._settle(roots)
         steps = self._search(roots)
@@ -93,7 +91,7 @@ class Explorer:
         """Follows the edges until nothing grows; gives the functions that are reached."""
         cells, before = self.evaluator.cells, -1
         reached: set[FunctionRef] = set()
-        while cells.growth != before:
+        while cells.growth != before or cells.believe():
             before = cells.growth
             reached = self._discover(roots)
             cells.settle()
