@@ -97,6 +97,7 @@ def explorer(sources: Sources, wanted: Callable[[bytes], bool]) -> Explorer:
     def remember(unit: Unit) -> None:
         evaluator.attributes.want_again(unit)
         evaluator.classes.note(unit)
+        evaluator.registrations.note(unit)
 
     library.on_unit = remember
     for path in sources.paths:

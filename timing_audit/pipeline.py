@@ -102,6 +102,7 @@ class Audit:
         self._progress(unit.path)
         self._names.attributes.want_again(unit)
         self._names.classes.note(unit)
+        self._names.registrations.note(unit)
 
     # Where the path starts.
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def informative(values: Values) -> bool:
-    """Whether anything but constants is known."""
-    return any(not isinstance(value, Literal) for value in values)
+    """Whether anything but constants and what outside code gives is known."""
+    return any(not isinstance(value, Literal) and value != ANYTHING for value in values)
 
 
 class Attributes:

@@ -22,6 +22,7 @@ from timing_audit.program.cells import WRITTEN, Cell, Cells, Key
 from timing_audit.program.classes import Classes, Elsewhere, Package, Static
 from timing_audit.program.library import Library, Unit, has_decorator
 from timing_audit.program.outside import ANYTHING, Outside
+from timing_audit.program.registration import Registrations
 from timing_audit.program.scopes import Definition, Scope
 
 
@@ -41,6 +42,7 @@ class Evaluator:
         self.annotations = Annotations(self)
         self.attributes = Attributes(self)
         self.calls = Calls(self)
+        self.registrations = Registrations(self)
         self.expressions: dict[int | str, Expr] = {}
         self._operations: dict[int, tuple[Any, list[Any]]] = {}
         self._places: dict[tuple[Frame, str], Key | Values] = {}

@@ -8,11 +8,11 @@ from typing import NamedTuple, cast
 
 from timing_audit.model.pack import FunctionRule
 from timing_audit.model.program import NOTHING, ClassRef, Frame, FunctionRef, Literal, Values
-from timing_audit.model.syntax import Function
+from timing_audit.model.syntax import Block, Call, Const, Evaluate, Function, Name, Raise
 from timing_audit.program.callbacks import Callbacks
 from timing_audit.program.cells import SCAN
 from timing_audit.program.classes import is_stub
-from timing_audit.program.engine import PHASES, Engine
+from timing_audit.program.engine import DECODE, PHASES, PREFILL, Engine
 from timing_audit.program.evaluate import Evaluator
 from timing_audit.program.library import Library, Unit, has_decorator
 from timing_audit.program.phases import Phase, Phases
@@ -226,7 +226,12 @@ class Explorer:
         function = self.library.function(ref)
         if has_decorator(function, *MEMOISING):
             return False
-        return phase.name == CAPTURE or not (is_stub(function) or self.engine.mark(ref))
+        if phase.name == PREFILL and self.engine.only_phase(ref) == DECODE:
+            return False  # A cycle that prefills does not come by.
+        return phase.name == CAPTURE or not (self._is_stub(ref, function) or self.engine.mark(ref))
+
+    def _is_stub(self, ref: FunctionRef, function: Function) -> bool:
+        return is_stub(function) or refuses(self.library.body(ref))
 
     def _enter(self, state: State, edge: Edge) -> State:
         ref, phase = edge.target.function, Phase(state.phase.name, edge.modes or NO_MODES)
@@ -271,6 +276,8 @@ class Explorer:
     def _effects(self, frame: Frame, name: str, modes: frozenset[str]) -> Values:
         phase = Phase(name, modes)
         asked = self._asked(frame, phase)
+        if frame.function is not None and self.engine.is_target_call(frame.function):
+            return NOTHING  # The engine restores the batch's mode when a worker returns.
         if asked is ANY:
             effects = (self._passed_on(edge, phase) for edge in self._read(frame, phase)[0])
             return NOTHING.union(*effects)
@@ -320,6 +327,16 @@ class Explorer:
         ]
         made = heirs if function.params and function.params[0].annotation is not None and heirs else [owner, *heirs]
         return [Frame(unit.path, ref, cls) for cls in made]
+
+
+def refuses(body: Block) -> bool:
+    """Whether the body does nothing but raise NotImplementedError: it stands for those of subclasses."""
+    last: object = body[-1] if body else None
+    rest = body[:-1]
+    if not isinstance(last, Raise) or any(not isinstance(s, Evaluate) or not isinstance(s.value, Const) for s in rest):
+        return False
+    raised: object = last.value.func if isinstance(last.value, Call) else last.value
+    return raised == Name("NotImplementedError")
 
 
 def _place(edge: Edge) -> tuple[object, ...]:

@@ -225,7 +225,7 @@ class Describer:
         states = self._facts.cycle.states.get(ref, []) if ref is not None and ref in self._facts.brackets else []
         is_cycle = any(self._facts.scopes.is_cycle(state, bracket) for state in states) if bracket.covers else False
         held = [state for state in states if self._facts.scopes.inner(state, bracket)] or states
-        around = {stage for state in held for stage in self._around(state, bracket)}
+        around = {stage for state in held for stage in self._around(state, bracket) if stage}
         stage = next(iter(around)) if len(around) == 1 and not is_cycle else None
         phase = self._phase_of(ref, bracket)
         return BracketFact(
