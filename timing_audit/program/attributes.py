@@ -96,7 +96,7 @@ class Attributes:
 
     def _outside(self, ref: ClassRef, name: str) -> Values:
         """An attribute that a base outside the target must have."""
-        return frozenset(External(f"{base}().{name}") for base in self._evaluator.classes.outside_bases(ref)[:1])
+        return frozenset(External(f"{base}().{name}") for base in self._evaluator.classes.providers(ref)[:1])
 
     def _delegated(self, ref: ClassRef, name: str) -> Values:
         """`__getattr__` that answers `getattr(self._inner, name)`."""
@@ -130,7 +130,7 @@ class Attributes:
             found = self._class_level(cls, ref, name)
             if found is not None:
                 return found
-        return frozenset(External(f"{base}.{name}") for base in classes.outside_bases(ref)[:1])
+        return frozenset(External(f"{base}.{name}") for base in classes.providers(ref)[:1])
 
     def _class_level(self, cls: ClassRef, ref: ClassRef, name: str) -> Values | None:
         unit = self._evaluator.library.unit(cls.path)
