@@ -15,6 +15,7 @@ from timing_audit.model.report import Parsed, Report, Row, Summary, Target
 from timing_audit.model.source import Skipped
 from timing_audit.program.engine import DECODE, PHASES, Engine
 from timing_audit.program.evaluate import Evaluator
+from timing_audit.program.frontier import Frontier
 from timing_audit.program.hotpath import CAPTURE, Explorer, HotPath, State, Step
 from timing_audit.program.library import Library, Unit, UnreadableError
 from timing_audit.program.phases import Phase
@@ -23,6 +24,7 @@ from timing_audit.source.decode import Unreadable
 from timing_audit.source.tree import Tree
 from timing_audit.timing.cycle import Cycle, read_cycle
 from timing_audit.timing.describe import Describer, Facts, build_facts, functions_of
+from timing_audit.timing.landings import Landings
 from timing_audit.timing.names import kept_results
 from timing_audit.timing.reached import Reached
 from timing_audit.timing.roles import Roles
@@ -186,7 +188,7 @@ class Audit:
         brackets = [fact for body in bodies for fact in describer.brackets(body)]
         brackets += [describer.bracket(bracket) for bracket in dict.fromkeys(across)]
         brackets = sorted(set(brackets), key=lambda fact: fact[:4])
-        summarizer = Summarizer(facts, describer, self._packs)
+        summarizer = Summarizer(facts, describer, self._packs, Landings(Frontier(self._names, self._engine), facts.reached))
         inferred = [wrapper for unit in files for wrapper in facts.survey.inferred(unit.path)]
         functions = tuple(describer.function(unit, ref) for unit in files for ref in functions_of(unit))
         wrappers = tuple(summarizer.wrappers(inferred, brackets))
@@ -199,7 +201,7 @@ class Audit:
             regions=tuple(region for ref in sorted(facts.statements) for region in describer.regions(ref)),
             findings=(),
             skipped=self._skipped(),
-            summary=Summary(tuple(_rows(summarizer, facts)), wrappers, self._parsed()),
+            summary=Summary(tuple(_rows(summarizer, facts)), summarizer.frontier(), wrappers, self._parsed()),
             next=(),
         )
 
@@ -237,13 +239,18 @@ def select(report: Report, packs: Packs, options: Options) -> Report:
         if fact.role != "hot" or ((not workers or workers & set(fact.workers)) and set(phases) & set(fact.phases))
     )
     kept = {(fact.file, fact.qualname) for fact in functions}
+    frontier = tuple(
+        fact
+        for fact in report.summary.frontier
+        if set(phases) & set(fact.phases) and (not workers or workers & set(fact.workers))
+    )
     return report._replace(
         functions=functions,
         edges=tuple(e for e in report.edges if (e.file, e.caller) in kept and set(phases) & set(e.phases)),
         sites=tuple(s for s in report.sites if s.phase not in PHASES or s.phase in phases),
         brackets=tuple(b for b in report.brackets if b.phase not in PHASES or b.phase in phases),
         regions=tuple(r for r in report.regions if (r.file, r.function) in kept and r.phase in phases),
-        summary=report.summary._replace(rows=rows),
+        summary=report.summary._replace(rows=rows, frontier=frontier),
     )
 
 

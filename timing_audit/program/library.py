@@ -180,6 +180,11 @@ class Library:
         """From here on the file is read although it lies behind the boundary."""
         self._opened.add(path)
 
+    def words(self, pattern: re.Pattern[bytes]) -> frozenset[bytes]:
+        """What the pattern's group finds in the files before the boundary, parsed or not."""
+        ahead = (path for path in self._sources.paths if not self.is_leaf_path(path))
+        return frozenset(word for path in ahead for word in pattern.findall(self.source(path)))
+
     def source(self, path: str) -> bytes:
         """The text of a file, parsed or not; empty where it cannot be read."""
         try:

@@ -56,7 +56,12 @@ def _fields(fact: _Fact, leave: str = "") -> dict[str, object]:
 
 def _summary(summary: Summary) -> dict[str, object]:
     rows = [_fields(row, leave="tallies") | {"coverage": _plain(row.tallies)} for row in summary.rows]
-    return {"rows": rows, "wrappers": _rows(summary.wrappers), "parsed": _plain(summary.parsed)}
+    return {
+        "rows": rows,
+        "frontier": _rows(summary.frontier),
+        "wrappers": _rows(summary.wrappers),
+        "parsed": _plain(summary.parsed),
+    }
 
 
 def _rows(facts: Iterable[_Fact], leave: str = "") -> list[object]:
