@@ -109,7 +109,7 @@ class Bindings:
         for source in tuple(self._sources.get((frame, name), ())):
             found |= self._argument(source, name)
         if param.kind:
-            return frozenset((Bag(found),)) if param.kind == "*" and found else NOTHING
+            return frozenset((Bag(found),)) if param.kind == "**" or found else NOTHING
         module = Frame(frame.path, None, None)
         if param.default is not None:
             found |= self._evaluator.evaluate(module, param.default)

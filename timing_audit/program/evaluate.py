@@ -22,7 +22,7 @@ from timing_audit.program.cells import WRITTEN, Cell, Cells, Key
 from timing_audit.program.classes import Classes, Elsewhere, Package, Static
 from timing_audit.program.library import Library, Unit, has_decorator
 from timing_audit.program.outside import ANYTHING, Outside
-from timing_audit.program.scopes import Definition, Scope
+from timing_audit.program.scopes import FILLING, Definition, Scope
 
 
 class Evaluator:
@@ -299,6 +299,9 @@ class Evaluator:
     def _comprehension(self, frame: Frame, expr: Comprehension) -> Values:
         return bag(self.evaluate(frame, expr.element))
 
+    def _compare(self, frame: Frame, expr: Compare) -> Values:
+        return frozenset((ANYTHING,))
+
     def _fstring(self, frame: Frame, expr: FString) -> Values:
         return frozenset((ANYTHING,))
 
@@ -317,7 +320,14 @@ class Evaluator:
             found |= self.cells.read(("lambda", frame, name))
         if name in scope.given:
             found |= self.cells.read(("param", frame, name))
+        elif all(definition.how in FILLING for definition in definitions):
+            found |= self._around(frame, name)
         return found
+
+    def _around(self, frame: Frame, name: str) -> Values:
+        """A name that the body only fills, as `names.append(x)` does, belongs to what is around it."""
+        outer = self.parent(frame)
+        return self.cells.read(("global", frame.path, name)) if outer is None else self.lookup(outer, name)
 
     def _global(self, path: str, name: str) -> Values:
         unit = self.library.unit(path)
@@ -338,7 +348,7 @@ class Evaluator:
                 continue
             scope = unit.scope(line)
             definitions = scope.names.get(name, ())
-            stored = name not in scope.given and all(d.how in ("store", "grow") for d in definitions)
+            stored = name not in scope.given and all(d.how in FILLING for d in definitions)
             if definitions and (name in scope.globals or stored):
                 ref = FunctionRef(unit.path, function.qualname, line)
                 yield self.defined(self.frame_of(FunctionValue(ref, None, None)), definitions)
@@ -513,4 +523,5 @@ MAKERS: dict[type, Any] = {
     Unary: Evaluator._unary,
     Comprehension: Evaluator._comprehension,
     FString: Evaluator._fstring,
+    Compare: Evaluator._compare,
 }

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from timing_audit.model.program import (
     Bag, ClassValue, DictValue, External, Frame, FunctionValue, Instance, LambdaValue, Leaf, Literal, ModuleValue,
-    PartialValue, Row, Value, Values,
+    PartialValue, Row, SuperValue, Value, Values,
 )  # fmt: skip
 from timing_audit.model.syntax import Attr, Call, Expr, Name
 from timing_audit.program.engine import Engine
@@ -108,6 +108,8 @@ def _has_builtin(value: Value, name: str) -> bool:
     """Whether the value is a builtin object that has a method of this name."""
     if isinstance(value, Literal):
         return value.value is not None and hasattr(value.value, name)
+    if isinstance(value, (Instance, ClassValue, SuperValue)):
+        return hasattr(object, name)
     return name in METHODS.get(type(value), ())
 
 

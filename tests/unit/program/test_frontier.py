@@ -75,6 +75,9 @@ def main(unknown):
     {}.items()  # external
     Net().clone()  # external
     unknown.has_no_definition_anywhere()  # external
+    (unknown == 1).clone()  # external
+    Pop.__new__(Pop)  # external
+    torch.add(1, 2, out=unknown)  # external
 """
 
 UNKNOWN = """
