@@ -10,7 +10,7 @@ from timing_audit.model.program import (
     NOTHING, Bag, ClassRef, ClassValue, External, Frame, FunctionRef, FunctionValue, Instance, Leaf, Literal,
     ModuleValue, SetFrom, SuperValue, Value, Values,
 )  # fmt: skip
-from timing_audit.model.syntax import Call, Const, Expr, Function, Name
+from timing_audit.model.syntax import Attr, Call, Const, Expr, Function, Name
 from timing_audit.program.classes import is_property
 from timing_audit.program.library import Unit, has_decorator
 from timing_audit.program.cells import HINTED, WRITTEN
@@ -213,6 +213,12 @@ class Attributes:
             for cls in unit.outline.classes
             if matches_qualname(globs, cls.qualname)
         )
+
+    def is_hint(self, expr: Expr, values: Values) -> bool:
+        """Whether the values of a name or attribute are just what the packs say that it may hold."""
+        name = expr.name if isinstance(expr, Attr) else expr.id if isinstance(expr, Name) else ""
+        objects = {value for value in values if isinstance(value, Instance)}
+        return name in self.hints and objects == self.hinted(name)
 
     def _definitions(self, ref: ClassRef, name: str) -> Iterator[tuple[Frame, Definition]]:
         for cls in self._evaluator.classes.order(ref):

@@ -45,6 +45,8 @@ class Evaluator:
         self._operations: dict[int, tuple[Any, list[Any]]] = {}
         self._places: dict[tuple[Frame, str], Key | Values] = {}
         self._spots: dict[tuple[Frame, int], Cell] = {}
+        self.blanks: set[Key] = set()
+        self.guesses: dict[Key, Values] = {}
         self._open_tables: set[DictValue] = set()
         self.kinds: dict[str, Callable[..., Values]] = {
             "local": self._local,
@@ -184,14 +186,26 @@ class Evaluator:
         if len(names) == 1:
             return self.attributes.of(value, names[0]) or self.attributes.hinted(names[0])
         bases = self.cells.read(("on", value, names[:-1]))
-        return self.attributes.of_all(bases, names[-1]) if bases else self.attributes.hinted(names[-1])
+        return self._member(bases, names[-1], ("on", value, names))
 
     def _dotted(self, frame: Frame, key: int | str) -> Values:
         expr = self.expressions[key]
         if not isinstance(expr, Attr):
             return NOTHING
         bases = self.evaluate(frame, expr.value)
-        return self.attributes.of_all(bases, expr.name) if bases else self.attributes.hinted(expr.name)
+        return self._member(bases, expr.name, ("dotted", frame, key))
+
+    def _member(self, bases: Values, name: str, cell: Key) -> Values:
+        """An attribute of these values; where nothing is known of it, what it is taken for."""
+        found = self.attributes.of_all(bases, name) if bases else self.attributes.hinted(name)
+        if found:
+            return found
+        self.blanks.add(cell)
+        return self.attributes.of_all(self.guesses.get(cell, NOTHING), name)
+
+    def is_guess(self, frame: Frame, expr: Attr) -> bool:
+        """Whether an attribute is known by its name only."""
+        return bool(self.guesses) and self._spot(frame, expr) in self.guesses
 
     def _call(self, frame: Frame, expr: Call) -> Values:
         return self.cells.read(("called", frame, self.remember(expr)))

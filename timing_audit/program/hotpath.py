@@ -14,6 +14,7 @@ from timing_audit.program.cells import SCAN
 from timing_audit.program.classes import is_stub
 from timing_audit.program.engine import PHASES, Engine
 from timing_audit.program.evaluate import Evaluator
+from timing_audit.program.guesses import Guesses
 from timing_audit.program.library import Library, Unit, has_decorator
 from timing_audit.program.phases import Phase, Phases
 from timing_audit.program.walk import Edge, Effect, Walker
@@ -63,6 +64,7 @@ class Explorer:
         self.evaluator = evaluator
         self.engine = engine
         self.phases = Phases(evaluator, engine)
+        self._guesses = Guesses(evaluator, engine.calls)
         self._sorted: dict[tuple[Frame, Phase], tuple[frozenset[Fact], list[Edge]]] = {}
         self._moded: dict[tuple[Frame, Phase], tuple[int, list[Edge]]] = {}
         self._next: dict[State, tuple[int, list[tuple[Edge, State]]]] = {}
@@ -80,6 +82,8 @@ class Explorer:
         roots = tuple(entries)
         self._open_callbacks(self._settle(roots))
         self._settle(roots)
+        while self._guesses.make():
+            self._settle(roots)
         steps = self._search(roots)
         reached = {state.frame.function for state in steps if state.frame.function is not None}
         labels = {ref: label for ref in reached if (label := self.engine.label(ref))}
