@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from timing_audit.errors import USAGE, TimingAuditError
+from timing_audit.model.graph import CallGraph
 from timing_audit.model.options import Options
 from timing_audit.model.pack import FunctionRule, Packs, WorkerRule
 from timing_audit.model.program import FunctionRef
@@ -22,6 +23,7 @@ from timing_audit.program.phases import Phase
 from timing_audit.program.seeds import seeds
 from timing_audit.source.decode import Unreadable
 from timing_audit.source.tree import Tree
+from timing_audit.timing.callgraph import Grapher, part_of
 from timing_audit.timing.cycle import Cycle, read_cycle
 from timing_audit.timing.describe import Describer, Facts, build_facts, functions_of
 from timing_audit.timing.landings import Landings
@@ -75,14 +77,25 @@ class Audit:
 
     def run(self) -> Report:
         """The whole report."""
+        return self._report(*self._gather())
+
+    def graph(self) -> CallGraph:
+        """The hot path as a graph."""
+        facts, files = self._gather()
+        describer = Describer(facts, facts.cycle.workers)
+        summarizer = self._summarizer(facts, describer)
+        functions = tuple(describer.function(unit, ref) for unit in files for ref in functions_of(unit))
+        target = self._target(facts)
+        return Grapher(facts, describer, summarizer).graph(target, functions, len(self._skipped()))
+
+    def _gather(self) -> tuple[Facts, list[Unit]]:
         entries = self._entries()
         cycle = self._flat(entries) if self._everything else self._cycle(entries)
         captured = self._captured()
         hot = set(cycle.states)
         roles = Roles(self._names, self._packs, self._engine, hot, captured)
         files = self._files(hot | captured)
-        facts = self._facts(cycle, roles, files)
-        return self._report(facts, files)
+        return self._facts(cycle, roles, files), files
 
     def _flat(self, entries: tuple[State, ...]) -> Cycle:
         """Every function an entry of its own, in decode, without a stage."""
@@ -188,12 +201,12 @@ class Audit:
         brackets = [fact for body in bodies for fact in describer.brackets(body)]
         brackets += [describer.bracket(bracket) for bracket in dict.fromkeys(across)]
         brackets = sorted(set(brackets), key=lambda fact: fact[:4])
-        summarizer = Summarizer(facts, describer, self._packs, Landings(Frontier(self._names, self._engine), facts.reached))
+        summarizer = self._summarizer(facts, describer)
         inferred = [wrapper for unit in files for wrapper in facts.survey.inferred(unit.path)]
         functions = tuple(describer.function(unit, ref) for unit in files for ref in functions_of(unit))
         wrappers = tuple(summarizer.wrappers(inferred, brackets))
         return Report(
-            target=Target(self._tree.label, self._tree.package, self._tree.version, _entry_names(facts.cycle.path)),
+            target=self._target(facts),
             functions=functions,
             edges=describer.edges(),
             sites=tuple(sorted(site for body in bodies for site in describer.sites(body))),
@@ -204,6 +217,12 @@ class Audit:
             summary=Summary(tuple(_rows(summarizer, facts)), summarizer.frontier(), wrappers, self._parsed()),
             next=(),
         )
+
+    def _summarizer(self, facts: Facts, describer: Describer) -> Summarizer:
+        return Summarizer(facts, describer, self._packs, Landings(Frontier(self._names, self._engine), facts.reached))
+
+    def _target(self, facts: Facts) -> Target:
+        return Target(self._tree.label, self._tree.package, self._tree.version, _entry_names(facts.cycle.path))
 
     def _skipped(self) -> tuple[Skipped, ...]:
         problems = {problem.file: problem.reason for problem in self._library.problems}
@@ -296,6 +315,16 @@ def audit(
     with _deep_and_undisturbed():
         report = select(Audit(tree, packs, options, progress).run(), packs, options)
         return report._replace(next=next_steps(report, options))
+
+
+def graph(
+    tree: Tree, packs: Packs, options: Options = DEFAULT, progress: Callable[[str], None] = lambda path: None
+) -> CallGraph:
+    """The hot path of a tree as a graph, of some phases and workers."""
+    with _deep_and_undisturbed():
+        found = Audit(tree, packs, options, progress).graph()
+    workers = known_workers(options.workers, {launch.worker for launch in found.workers}, packs)
+    return part_of(found, workers, options.phases or PHASES)
 
 
 @contextmanager

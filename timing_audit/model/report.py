@@ -9,6 +9,8 @@ from timing_audit.model.source import Skipped
 ROLES = ("hot", "capture", "cold", "kernel", "compiled")
 COVERED = ("direct", "outside")
 WORDS = ("direct", "outside", "partial", "untimed", "excluded")
+CONFIDENCE = {"exact": "high", "hierarchy": "medium", "hinted": "medium", "unique name": "low", "same name": "low"}
+"""How sure a call is, by how it was resolved."""
 UNTIMED, EXCLUDED = "untimed", "excluded"
 
 

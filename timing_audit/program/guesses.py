@@ -26,12 +26,12 @@ STANDARD = (
     threading.Condition, type(threading.Lock()), queue.Queue, socket.socket, io.TextIOWrapper, io.BytesIO,
 )  # fmt: skip
 # What tensors, modules, streams and events have; those that end in an underscore need not be named.
-TENSOR_METHODS = frozenset(
-    "backward contiguous cumsum data_ptr element_size expand forward index_select load_state_dict masked_fill "
-    "named_parameters nonzero parameters permute pin_memory query record_event record_stream register_buffer repeat "
-    "replay reshape scatter softmax squeeze stride state_dict synchronize tolist transpose unsqueeze wait_event "
-    "wait_stream".split()
-)
+TENSOR_METHODS = frozenset((
+    "backward", "contiguous", "cumsum", "data_ptr", "element_size", "expand", "forward", "index_select",
+    "load_state_dict", "masked_fill", "named_parameters", "nonzero", "parameters", "permute", "pin_memory", "query",
+    "record_event", "record_stream", "register_buffer", "repeat", "replay", "reshape", "scatter", "softmax",
+    "squeeze", "stride", "state_dict", "synchronize", "tolist", "transpose", "unsqueeze", "wait_event", "wait_stream",
+))  # fmt: skip
 
 
 class Guesses:

@@ -23,9 +23,9 @@ class Edge(NamedTuple):
     """A call of `target` at a place in the caller's file.
 
     `how`: `exact`, `hierarchy` (of a declared type, the subclasses that are made), `hinted` (by a pack),
-    `unique name` (no other class has such a method), `same name` (behind the boundary); `kind`: `call`, `property`, `context`,
-    `callback`, `decorator`, `operator`. `text` is the callee as written. `loops` are the iterables
-    of the loops around it in the body. `modes` are None in a body that was read for any phase.
+    `unique name` (no other class has such a method), `same name` (behind the boundary). `kind`: `call`,
+    `property`, `context`, `callback`, `decorator`, `operator`. `text` is the callee as written. `loops` are the
+    iterables of the loops around it in the body. `modes` are None in a body that was read for any phase.
     """
 
     line: int

@@ -61,7 +61,8 @@ class Summarizer:
 
     def frontier(self) -> tuple[FrontierFact, ...]:
         """The calls of hot functions that are on the frontier."""
-        hot = [s for ref, found in self._facts.cycle.states.items() if self._facts.roles.role(ref) == "hot" for s in found]
+        states, role = self._facts.cycle.states, self._facts.roles.role
+        hot = [state for ref, found in states.items() if role(ref) == "hot" for state in found]
         return tuple(self._landings.unresolved(hot, self._describer.workers))
 
     def _runs_under(self, state: State, worker: str) -> bool:
