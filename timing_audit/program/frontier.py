@@ -7,7 +7,6 @@ unknown object, by a name that no file before the boundary defines, cannot.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from timing_audit.model.program import (
@@ -17,7 +16,6 @@ from timing_audit.model.program import (
 from timing_audit.model.syntax import Attr, Call, Expr, Name
 from timing_audit.program.engine import Engine
 from timing_audit.program.evaluate import Evaluator
-from timing_audit.program.library import Unit
 from timing_audit.program.written import written
 
 RESOLVED, EXTERNAL, FRONTIER = "resolved", "external", "frontier"
@@ -86,7 +84,7 @@ class Frontier:
     def _is_known(self, name: str) -> bool:
         """Whether a file before the boundary defines this name, or one that was read holds something under it."""
         if not self._held:
-            self._held.update(name for unit in self._evaluator.library.units for name in _held(unit))
+            self._held.update(name for unit in self._evaluator.library.units for name in unit.held())
         pattern = DECLARED if name[:1].isupper() else DEFINED
         if pattern not in self._words:
             self._words[pattern] = self._evaluator.library.words(pattern)
@@ -95,13 +93,6 @@ class Frontier:
     def _is_parameter(self, frame: Frame, name: str) -> bool:
         scope = self._evaluator.scope_of(frame)
         return scope is not None and name in scope.given
-
-
-def _held(unit: Unit) -> Iterator[str]:
-    """The attributes that a module stores or that its classes declare."""
-    yield from unit.stored
-    for cls in unit.outline.classes:
-        yield from unit.class_scope(cls).names
 
 
 def _has_builtin(value: Value, name: str) -> bool:

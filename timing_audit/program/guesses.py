@@ -1,6 +1,7 @@
 """What an unknown object may be by the method that is called on it: the one class of the tree that has it.
 
-The last resort, asked when everything else has settled. A name that objects outside the tree have too says nothing.
+The last resort, asked when everything else has settled. A name that objects outside the tree have too, or that some
+object of the tree holds something under, says nothing.
 """
 
 from __future__ import annotations
@@ -71,12 +72,14 @@ class Guesses:
 
     def _owners(self) -> dict[str, ClassRef | None]:
         """The class that owns a method's name; None where several do that have nothing to do with each other."""
+        library = self._evaluator.library
         found: dict[str, ClassRef | None] = {}
-        for unit in self._evaluator.library.units:
-            if not self._evaluator.library.is_behind(unit.path):
+        held = {name for unit in library.units for name in unit.held()}
+        for unit in library.units:
+            if not library.is_behind(unit.path):
                 for name, cls in self._methods(unit):
                     found[name] = self._upper(found[name], cls) if name in found else cls
-        return found
+        return {name: cls for name, cls in found.items() if name not in held}
 
     def _methods(self, unit: Unit) -> Iterable[tuple[str, ClassRef]]:
         for function in unit.outline.functions:

@@ -63,6 +63,7 @@ class Explorer:
         self.library = library
         self.evaluator = evaluator
         self.engine = engine
+        engine.callbacks = {}
         self.phases = Phases(evaluator, engine)
         self._guesses = Guesses(evaluator, engine.calls)
         self._sorted: dict[tuple[Frame, Phase], tuple[frozenset[Fact], list[Edge]]] = {}

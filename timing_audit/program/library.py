@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -124,6 +124,12 @@ class Unit:
         if scope is None:
             scope = self._scopes[-cls.line] = read_scope(cls.body, (), self.module.source)
         return scope
+
+    def held(self) -> Iterator[str]:
+        """The names under which objects may hold something: attributes that are stored, and what classes declare."""
+        yield from self.stored
+        for cls in self.outline.classes:
+            yield from self.class_scope(cls).names
 
 
 class Library:

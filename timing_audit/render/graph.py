@@ -155,15 +155,12 @@ class _Drawing:
         workers = ", ".join(launch.worker for launch in self._graph.workers)
         under = f" under {workers}" if workers else ""
         yield f"{self._look.paint(BOLD, phase)}: {_count(functions, 'function')}{under}"
-        first, *others = trunk(self._graph, phase) or [None]
-        if first is not None:
-            outliner = Outliner(self._graph)
-            lines = list(self._branch(outliner.tree(first, most), "", "", ""))
-            for root in others if most is None else ():
-                lines += self._branch(outliner.tree(root, most), "", "", "")
-            yield from self._aligned(lines)
-        if most is not None and others:
-            yield from self._others([self._graph.nodes[place] for place in others if place is not None])
+        roots = trunk(self._graph, phase)
+        outliner = Outliner(self._graph)
+        drawn = roots if most is None else roots[:1]
+        yield from self._aligned(line for root in drawn for line in self._branch(outliner.tree(root, most), "", "", ""))
+        if len(drawn) < len(roots):
+            yield from self._others([self._graph.nodes[place] for place in roots[len(drawn) :]])
 
     def _others(self, roots: Sequence[GraphNode]) -> Iterator[str]:
         names = [root.function for root in roots[:MOST_ROOTS]]
