@@ -21,7 +21,6 @@ from timing_audit.program.library import Unit
 if TYPE_CHECKING:
     from timing_audit.program.evaluate import Evaluator
 
-SHORTEST_NAME = 6
 STANDARD = (
     object, str, bytes, int, float, list, tuple, dict, set, property, BaseException, threading.Thread, threading.Event,
     threading.Condition, type(threading.Lock()), queue.Queue, socket.socket, io.TextIOWrapper, io.BytesIO,
@@ -84,7 +83,7 @@ class Guesses:
     def _methods(self, unit: Unit) -> Iterable[tuple[str, ClassRef]]:
         for function in unit.outline.functions:
             name = function.name
-            if function.in_class and len(name) >= SHORTEST_NAME and name[-1] != "_" and name not in self._common:
+            if function.in_class and name[-1] != "_" and name not in self._common:
                 yield name, ClassRef(unit.path, function.owner)
 
     def _upper(self, one: ClassRef | None, other: ClassRef) -> ClassRef | None:
