@@ -99,6 +99,7 @@ class Explorer:
         while cells.growth != before or cells.believe():
             before = cells.growth
             reached = self._discover(roots)
+            self._import()
             cells.settle()
         return reached
 
@@ -127,6 +128,18 @@ class Explorer:
                         seen.add(place)
                         queue.append(place)
         return {frame.function for frame, _ in seen if frame.function is not None}
+
+    def _import(self) -> None:
+        """Reads what importing the modules runs: it may register what the path then finds."""
+        queue = [Frame(unit.path, None, None) for unit in self.library.units if unit.opening]
+        seen = set(queue)
+        while queue:
+            for edge in self._read(queue.pop(), ANY)[0]:
+                target = edge.target
+                is_call = edge.kind == "call" and not self.library.is_leaf_path(target.path)
+                if is_call and target not in seen:
+                    seen.add(target)
+                    queue.append(target)
 
     def _search(self, roots: tuple[State, ...]) -> dict[State, Step]:
         steps: dict[State, Step] = {root: Step(None, None) for root in roots}
@@ -262,10 +275,11 @@ class Explorer:
     # Cells.
 
     def _scan(self, frame: Frame, name: str, modes: frozenset[str]) -> Values:
-        if frame.function is None:
-            return frozenset()
+        unit = self.library.unit(frame.path)
+        if unit is None:
+            return NOTHING
         walker = Walker(self.evaluator, self.phases, self.engine, frame, Phase(name, modes))
-        walker.run(self.library.body(frame.function))
+        walker.run(unit.opening if frame.function is None else self.library.body(frame.function))
         facts: frozenset[Fact] = frozenset((*walker.edges, *(Effect(mode) for mode in walker.effects)))
         return cast("Values", facts)
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from timing_audit.model.program import ClassRef, FunctionRef
-from timing_audit.model.syntax import Attr, Block, Class, Expr, Function, Name
+from timing_audit.model.syntax import Attr, Block, Call, Class, Evaluate, Expr, Function, Name
 from timing_audit.program.scopes import Scope, read_scope
 from timing_audit.syntax.module import BrokenSource, Module, module_name
 
@@ -124,6 +124,16 @@ class Unit:
         if scope is None:
             scope = self._scopes[-cls.line] = read_scope(cls.body, (), self.module.source)
         return scope
+
+    @cached_property
+    def opening(self) -> Block:
+        """What importing the module calls: its statements that are calls, and its decorators."""
+        calls = [statement for statement in self.outline.body if isinstance(statement, Evaluate)]
+        for definition in (*self.outline.functions, *self.outline.classes):
+            for decorator in definition.decorators if not definition.owner else ():
+                line, named = decorator.line, Name(definition.qualname)
+                calls.append(Evaluate(Call(decorator.value, (named,), (), line, 1, line), "", line, line))
+        return tuple(calls)
 
     def held(self) -> Iterator[str]:
         """The names under which objects may hold something: attributes that are stored, and what classes declare."""
