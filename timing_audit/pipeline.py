@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from timing_audit.errors import USAGE, TimingAuditError
+from timing_audit.model.graph import CallGraph
 from timing_audit.model.options import Options
 from timing_audit.model.pack import FunctionRule, Packs, WorkerRule
 from timing_audit.model.program import FunctionRef
@@ -15,14 +16,17 @@ from timing_audit.model.report import Parsed, Report, Row, Summary, Target
 from timing_audit.model.source import Skipped
 from timing_audit.program.engine import DECODE, PHASES, Engine
 from timing_audit.program.evaluate import Evaluator
+from timing_audit.program.frontier import Frontier
 from timing_audit.program.hotpath import CAPTURE, Explorer, HotPath, State, Step
 from timing_audit.program.library import Library, Unit, UnreadableError
 from timing_audit.program.phases import Phase
 from timing_audit.program.seeds import seeds
 from timing_audit.source.decode import Unreadable
 from timing_audit.source.tree import Tree
+from timing_audit.timing.callgraph import Grapher, part_of
 from timing_audit.timing.cycle import Cycle, read_cycle
 from timing_audit.timing.describe import Describer, Facts, build_facts, functions_of
+from timing_audit.timing.landings import Landings
 from timing_audit.timing.names import kept_results
 from timing_audit.timing.reached import Reached
 from timing_audit.timing.roles import Roles
@@ -73,14 +77,25 @@ class Audit:
 
     def run(self) -> Report:
         """The whole report."""
+        return self._report(*self._gather())
+
+    def graph(self) -> CallGraph:
+        """The hot path as a graph."""
+        facts, files = self._gather()
+        describer = Describer(facts, facts.cycle.workers)
+        summarizer = self._summarizer(facts, describer)
+        functions = tuple(describer.function(unit, ref) for unit in files for ref in functions_of(unit))
+        target = self._target(facts)
+        return Grapher(facts, describer, summarizer).graph(target, functions, len(self._skipped()))
+
+    def _gather(self) -> tuple[Facts, list[Unit]]:
         entries = self._entries()
         cycle = self._flat(entries) if self._everything else self._cycle(entries)
         captured = self._captured()
         hot = set(cycle.states)
         roles = Roles(self._names, self._packs, self._engine, hot, captured)
         files = self._files(hot | captured)
-        facts = self._facts(cycle, roles, files)
-        return self._report(facts, files)
+        return self._facts(cycle, roles, files), files
 
     def _flat(self, entries: tuple[State, ...]) -> Cycle:
         """Every function an entry of its own, in decode, without a stage."""
@@ -187,12 +202,12 @@ class Audit:
         brackets = [fact for body in bodies for fact in describer.brackets(body)]
         brackets += [describer.bracket(bracket) for bracket in dict.fromkeys(across)]
         brackets = sorted(set(brackets), key=lambda fact: fact[:4])
-        summarizer = Summarizer(facts, describer, self._packs)
+        summarizer = self._summarizer(facts, describer)
         inferred = [wrapper for unit in files for wrapper in facts.survey.inferred(unit.path)]
         functions = tuple(describer.function(unit, ref) for unit in files for ref in functions_of(unit))
         wrappers = tuple(summarizer.wrappers(inferred, brackets))
         return Report(
-            target=Target(self._tree.label, self._tree.package, self._tree.version, _entry_names(facts.cycle.path)),
+            target=self._target(facts),
             functions=functions,
             edges=describer.edges(),
             sites=tuple(sorted(site for body in bodies for site in describer.sites(body))),
@@ -200,9 +215,15 @@ class Audit:
             regions=tuple(region for ref in sorted(facts.statements) for region in describer.regions(ref)),
             findings=(),
             skipped=self._skipped(),
-            summary=Summary(tuple(_rows(summarizer, facts)), wrappers, self._parsed()),
+            summary=Summary(tuple(_rows(summarizer, facts)), summarizer.frontier(), wrappers, self._parsed()),
             next=(),
         )
+
+    def _summarizer(self, facts: Facts, describer: Describer) -> Summarizer:
+        return Summarizer(facts, describer, self._packs, Landings(Frontier(self._names, self._engine), facts.reached))
+
+    def _target(self, facts: Facts) -> Target:
+        return Target(self._tree.label, self._tree.package, self._tree.version, _entry_names(facts.cycle.path))
 
     def _skipped(self) -> tuple[Skipped, ...]:
         problems = {problem.file: problem.reason for problem in self._library.problems}
@@ -238,13 +259,18 @@ def select(report: Report, packs: Packs, options: Options) -> Report:
         if fact.role != "hot" or ((not workers or workers & set(fact.workers)) and set(phases) & set(fact.phases))
     )
     kept = {(fact.file, fact.qualname) for fact in functions}
+    frontier = tuple(
+        fact
+        for fact in report.summary.frontier
+        if set(phases) & set(fact.phases) and (not workers or workers & set(fact.workers))
+    )
     return report._replace(
         functions=functions,
         edges=tuple(e for e in report.edges if (e.file, e.caller) in kept and set(phases) & set(e.phases)),
         sites=tuple(s for s in report.sites if s.phase not in PHASES or s.phase in phases),
         brackets=tuple(b for b in report.brackets if b.phase not in PHASES or b.phase in phases),
         regions=tuple(r for r in report.regions if (r.file, r.function) in kept and r.phase in phases),
-        summary=report.summary._replace(rows=rows),
+        summary=report.summary._replace(rows=rows, frontier=frontier),
     )
 
 
@@ -290,6 +316,16 @@ def audit(
     with _deep_and_undisturbed():
         report = select(Audit(tree, packs, options, progress).run(), packs, options)
         return report._replace(next=next_steps(report, options))
+
+
+def graph(
+    tree: Tree, packs: Packs, options: Options = DEFAULT, progress: Callable[[str], None] = lambda path: None
+) -> CallGraph:
+    """The hot path of a tree as a graph, of some phases and workers."""
+    with _deep_and_undisturbed():
+        found = Audit(tree, packs, options, progress).graph()
+    workers = known_workers(options.workers, {launch.worker for launch in found.workers}, packs)
+    return part_of(found, workers, options.phases or PHASES)
 
 
 @contextmanager

@@ -102,14 +102,14 @@ def _render(settings: Settings, tree: Tree, report: Report, form: str, top: int 
         return render_json(report)
     from timing_audit.render.text import Style, render_text
 
-    prefix, root = _where(tree)
+    prefix, root = where(tree)
     color = settings.color
     if color is None:
         color = output is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     return render_text(report, Style(top, color, prefix, root))
 
 
-def _where(tree: Tree) -> tuple[str, str]:
+def where(tree: Tree) -> tuple[str, str]:
     """How places are named from the current folder, or else from which folder they are named."""
     if tree.root is None:
         return "", ""

@@ -110,7 +110,7 @@ class Bindings:
         if not informative(found):
             found |= self._unwalked(frame, frame.function, function, place)
         if param.kind:
-            return frozenset((Bag(found),)) if param.kind == "*" and found else NOTHING
+            return frozenset((Bag(found),)) if param.kind == "**" or found else NOTHING
         module = Frame(frame.path, None, None)
         if param.default is not None:
             found |= self._evaluator.evaluate(module, param.default)

@@ -25,6 +25,8 @@ class Package(NamedTuple):
 
 
 Static = ClassRef | FunctionRef | Elsewhere | Package | None
+EMPTY_HANDED = frozenset(("abc", "enum", "typing", "typing_extensions"))
+"""Modules whose classes say what kind of class one is, and bring next to no methods that a caller names."""
 ENUMS = frozenset(("enum.Enum", "enum.IntEnum", "enum.Flag", "enum.IntFlag", "enum.StrEnum"))
 STUB_DECORATORS = ("abstractmethod", "abstractproperty", "overload")
 PROPERTIES = ("property", "cached_property", "abstractproperty", "functools.cached_property")
@@ -135,6 +137,10 @@ class Classes:
             for base in self.bases(cls)
             if isinstance(base, Elsewhere) and base.name
         )
+
+    def providers(self, ref: ClassRef) -> tuple[str, ...]:
+        """The bases outside that may have attributes which the target does not show: not `abc.ABC` and its kin."""
+        return tuple(name for name in self.outside_bases(ref) if name.partition(".")[0] not in EMPTY_HANDED)
 
     def is_enum(self, ref: ClassRef) -> bool:
         """Whether the class inherits from a standard enum."""

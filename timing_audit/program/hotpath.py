@@ -14,6 +14,7 @@ from timing_audit.program.cells import SCAN
 from timing_audit.program.classes import is_stub
 from timing_audit.program.engine import DECODE, PHASES, PREFILL, Engine
 from timing_audit.program.evaluate import Evaluator
+from timing_audit.program.guesses import Guesses
 from timing_audit.program.library import Library, Unit, has_decorator
 from timing_audit.program.phases import Phase, Phases
 from timing_audit.program.walk import Edge, Effect, Walker
@@ -62,7 +63,9 @@ class Explorer:
         self.library = library
         self.evaluator = evaluator
         self.engine = engine
+        engine.callbacks = {}
         self.phases = Phases(evaluator, engine)
+        self._guesses = Guesses(evaluator, engine.calls)
         self._sorted: dict[tuple[Frame, Phase], tuple[frozenset[Fact], list[Edge]]] = {}
         self._moded: dict[tuple[Frame, Phase], tuple[int, list[Edge]]] = {}
         self._next: dict[State, tuple[int, list[tuple[Edge, State]]]] = {}
@@ -80,6 +83,8 @@ class Explorer:
         roots = tuple(entries)
         self._open_callbacks(self._settle(roots))
         self._settle(roots)
+        while self._guesses.make():
+            self._settle(roots)
         steps = self._search(roots)
         reached = {state.frame.function for state in steps if state.frame.function is not None}
         labels = {ref: label for ref in reached if (label := self.engine.label(ref))}
@@ -94,6 +99,7 @@ class Explorer:
         while cells.growth != before or cells.believe():
             before = cells.growth
             reached = self._discover(roots)
+            self._import()
             cells.settle()
         return reached
 
@@ -122,6 +128,18 @@ class Explorer:
                         seen.add(place)
                         queue.append(place)
         return {frame.function for frame, _ in seen if frame.function is not None}
+
+    def _import(self) -> None:
+        """Reads what importing the modules runs: it may register what the path then finds."""
+        queue = [Frame(unit.path, None, None) for unit in self.library.units if unit.opening]
+        seen = set(queue)
+        while queue:
+            for edge in self._read(queue.pop(), ANY)[0]:
+                target = edge.target
+                is_call = edge.kind == "call" and not self.library.is_leaf_path(target.path)
+                if is_call and target not in seen:
+                    seen.add(target)
+                    queue.append(target)
 
     def _search(self, roots: tuple[State, ...]) -> dict[State, Step]:
         steps: dict[State, Step] = {root: Step(None, None) for root in roots}
@@ -262,10 +280,11 @@ class Explorer:
     # Cells.
 
     def _scan(self, frame: Frame, name: str, modes: frozenset[str]) -> Values:
-        if frame.function is None:
-            return frozenset()
+        unit = self.library.unit(frame.path)
+        if unit is None:
+            return NOTHING
         walker = Walker(self.evaluator, self.phases, self.engine, frame, Phase(name, modes))
-        walker.run(self.library.body(frame.function))
+        walker.run(unit.opening if frame.function is None else self.library.body(frame.function))
         facts: frozenset[Fact] = frozenset((*walker.edges, *(Effect(mode) for mode in walker.effects)))
         return cast("Values", facts)
 

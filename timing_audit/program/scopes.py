@@ -52,6 +52,7 @@ class Scope(NamedTuple):
 
 
 FOR = re.compile(rb"\bfor\b")
+FILLING = ("store", "grow")
 GROWING = frozenset(("append", "add", "appendleft", "extend", "insert", "update", "setdefault", "put", "put_nowait"))
 
 

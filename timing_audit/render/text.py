@@ -185,6 +185,17 @@ class _Text:
             shares = (f"{n:,} {percent(n, of):>5}" for n, of in zip(figures, counted, strict=True))
             yield f"  {name:<22}" + "".join(f"{share:>12}" for share in shares)
         yield f"  and {len(hot) - counted[0]:,} not counted: parts of timers, stubs, and what does no work of its own"
+        yield from self._beside()
+
+    def _beside(self) -> Iterator[str]:
+        """How much the figures above may miss."""
+        rows = self._report.summary.rows
+        if rows:
+            worst = max(rows, key=lambda row: (row.frontier / max(row.resolved + row.frontier, 1), row.frontier))
+            of = worst.resolved + worst.frontier
+            whose = "" if len(rows) == 1 else f", {worst.worker or 'hot path'} {worst.phase} at worst"
+            share = f"{worst.frontier:,} of {_count(of, 'call')}, {percent(worst.frontier, of)}"
+            yield f"  frontier: {share} may lead to functions that are not counted here{whose}"
 
     def _untimed(self) -> Iterator[str]:
         ranked = rank(self._hot())
@@ -199,17 +210,18 @@ class _Text:
             about += ["also captured: its Python is silent at replay"] if fact.captured else []
             yield f"  {self._place(fact.file, fact.line)} {fact.qualname}: {', '.join(about)}"
 
+    def _frontier(self) -> Iterator[str]:
+        yield self._title("calls by where they lead")
+        for row in self._report.summary.rows:
+            figures = f"{row.resolved:,} resolved, {row.external:,} external, {row.frontier:,} on the frontier"
+            yield f"  {row.worker or 'hot path'} {row.phase}: {figures}"
+        if self._report.summary.frontier:
+            yield self._title("frontier, call by call")
+        for call in self._report.summary.frontier:
+            yield f"  {self._place(call.file, call.line)} {call.function}: {call.text}(...): {call.reason}"
+
     def _unknown(self) -> Iterator[str]:
-        for name, figures in (
-            (
-                "frontier, calls that may stay in the tree and were not resolved",
-                [r.frontier for r in self._report.summary.rows],
-            ),
-            ("external calls", [row.external for row in self._report.summary.rows]),
-        ):
-            known = [figure for figure in figures if figure is not None]
-            if known:
-                yield f"{name}: {min(known):,} to {max(known):,} a worker and phase"
+        yield from self._frontier() if self._style.top is None else ()
         skipped = self._report.skipped
         if skipped:
             yield self._title(f"skipped, {_count(len(skipped), 'file')}")
