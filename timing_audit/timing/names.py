@@ -16,7 +16,7 @@ DEVICE_MODULES = ("torch.get_device_module()",)
 class Names(Protocol):
     """Abstract values of expressions, and the definitions behind them."""
 
-    expressions: dict[int, Expr]
+    expressions: dict[int | str, Expr]
     """The expressions that values refer to by key."""
 
     def values(self, frame: Frame, expr: Expr) -> frozenset[Value]:
