@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from timing_audit.cli.baselines import Ratchet
 from timing_audit.cli.output import write
+from timing_audit.cli.reports import FORMATS, Wanted, render
 from timing_audit.cli.settings import GATE_FAILED, Progress, Settings, common, fail, load, say, sayer
 from timing_audit.errors import UNAUDITABLE
 
 if TYPE_CHECKING:
+    from timing_audit.model.options import Options
     from timing_audit.model.report import Report
     from timing_audit.source.tree import Tree
 
@@ -37,9 +38,7 @@ DEFAULT_TOP = 10
     help="Only this worker: a class, or what one launches with (EAGLE3).",
 )
 @click.option("--all-files", is_flag=True, help="Read every file, not only those of the hot path.")
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="What the report is written as."
-)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="What the report is written as.")
 @click.option("-o", "--output", metavar="FILE", help="Where the report goes, in place of standard output.")
 @click.option(
     "--top",
@@ -50,6 +49,16 @@ DEFAULT_TOP = 10
 )
 @click.option("--all", "everything", is_flag=True, help="Leave nothing out of the text.")
 @click.option(
+    "--baseline",
+    metavar="FILE",
+    help="Say what changed in coverage since this baseline or scan in JSON, and exit with 1 if it got worse.",
+)
+@click.option(
+    "--update-baseline",
+    is_flag=True,
+    help="Write the baseline, timing-audit-baseline.json unless --baseline names it.",
+)
+@click.option(
     "--fail-under",
     type=click.FloatRange(0, 100),
     metavar="PCT",
@@ -59,7 +68,8 @@ DEFAULT_TOP = 10
 @click.pass_obj
 def scan(
     settings: Settings, target: str | None, entries: tuple[str, ...], phase: str, workers: tuple[str, ...],
-    all_files: bool, form: str, output: str | None, top: int | None, everything: bool, fail_under: float | None,
+    all_files: bool, form: str, output: str | None, top: int | None, everything: bool, baseline: str | None,
+    update_baseline: bool, fail_under: float | None,
 ) -> int:  # fmt: skip
     """Find every timing site, the hot path, and what on it no timer covers.
 
@@ -72,13 +82,15 @@ def scan(
         raise click.UsageError("--all and --top contradict each other")
     phases = () if phase == "all" else (phase,)
     options = Options(entries, phases, workers, all_files, target)
+    ratchet = Ratchet(baseline, update_baseline, options)
     tree, report = _audit(settings, target, options)
     limit = None if everything else DEFAULT_TOP if top is None else top
-    write(_render(settings, tree, report, form, limit, output), output)
-    return _verdict(report, fail_under)
+    drift = ratchet.compare(settings, tree, report)
+    write(render(settings, tree, report, drift, Wanted(form, output, limit)), output)
+    return max(_verdict(report, fail_under), ratchet.judge(drift))
 
 
-def _audit(settings: Settings, target: str | None, options: Any) -> tuple[Tree, Report]:
+def _audit(settings: Settings, target: str | None, options: Options) -> tuple[Tree, Report]:
     from timing_audit.pipeline import audit
     from timing_audit.source.target import open_target
 
@@ -93,30 +105,6 @@ def _audit(settings: Settings, target: str | None, options: Any) -> tuple[Tree, 
         share = f"{100 * parsed.parsed_files / parsed.files:.1f} %"
         say(f"read {parsed.parsed_files:,} of {parsed.files:,} files ({share}), {parsed.parsed_lines:,} lines")
     return tree, report
-
-
-def _render(settings: Settings, tree: Tree, report: Report, form: str, top: int | None, output: str | None) -> str:
-    if form == "json":
-        from timing_audit.render.json import render_json
-
-        return render_json(report)
-    from timing_audit.render.text import Style, render_text
-
-    prefix, root = _where(tree)
-    color = settings.color
-    if color is None:
-        color = output is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    return render_text(report, Style(top, color, prefix, root))
-
-
-def _where(tree: Tree) -> tuple[str, str]:
-    """How places are named from the current folder, or else from which folder they are named."""
-    if tree.root is None:
-        return "", ""
-    relative = os.path.relpath(tree.root)
-    if relative == os.curdir:
-        return "", ""
-    return ("", relative) if relative.startswith(os.pardir) else (f"{relative.replace(os.sep, '/')}/", "")
 
 
 def _verdict(report: Report, fail_under: float | None) -> int:

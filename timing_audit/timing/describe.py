@@ -130,6 +130,7 @@ class Describer:
             phases_of(states), self._stage(ref, lead), (facts.cycle.path.substages.get(lead) or None) if lead else None,
             self.workers(states), self.via(lead) if lead else (), better(clocks.host, clocks.device), clocks, reason,
             self._loops(lead) if lead else 0, len(facts.statements.get(ref, ())),
+            unit.module.fingerprint(ref.line) if states else "",
         )  # fmt: skip
 
     def _stage(self, ref: FunctionRef, lead: State | None) -> str | None:

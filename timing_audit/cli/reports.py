@@ -1,0 +1,54 @@
+"""The report of a scan in the format that was asked for; renderers are imported when they are used."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from timing_audit.cli.settings import Settings
+
+if TYPE_CHECKING:
+    from timing_audit.model.drift import Drift
+    from timing_audit.model.report import Report
+    from timing_audit.source.tree import Tree
+
+FORMATS = ("text", "json")
+
+
+class Wanted(NamedTuple):
+    """How the user wants the report: `top` is None for everything."""
+
+    form: str
+    output: str | None
+    top: int | None
+
+
+def render(settings: Settings, tree: Tree, report: Report, drift: Drift | None, wanted: Wanted) -> str:
+    """The report as text in the format that is wanted."""
+    if wanted.form == "json":
+        from timing_audit.render.json import render_json
+
+        return render_json(report, drift)
+    from timing_audit.render.text import Style, render_text
+
+    prefix, root = _where(tree)
+    color = settings.color
+    if color is None:
+        color = wanted.output is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    style = Style(wanted.top, color, prefix, root)
+    if drift is None:
+        return render_text(report, style)
+    from timing_audit.render.drift import render_drift
+
+    return render_drift(drift, style)
+
+
+def _where(tree: Tree) -> tuple[str, str]:
+    """How places are named from the current folder, or else from which folder they are named."""
+    if tree.root is None:
+        return "", ""
+    relative = os.path.relpath(tree.root)
+    if relative == os.curdir:
+        return "", ""
+    return ("", relative) if relative.startswith(os.pardir) else (f"{relative.replace(os.sep, '/')}/", "")
