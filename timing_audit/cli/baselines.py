@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from timing_audit.cli.output import write
-from timing_audit.cli.settings import GATE_FAILED, Settings, fail, load, sayer
+from timing_audit.cli.settings import GATE_FAILED, Settings, configured_path, fail, load, sayer
 from timing_audit.errors import USAGE, TimingAuditError
 
 if TYPE_CHECKING:
     from timing_audit.model.baseline import Baseline
+    from timing_audit.model.config import Config
     from timing_audit.model.drift import Drift
     from timing_audit.model.options import Options
     from timing_audit.model.report import Report
@@ -23,8 +24,8 @@ DEFAULT_BASELINE = "timing-audit-baseline.json"
 class Ratchet:
     """The baseline that was named, read before the tree so that a mistake costs no scan."""
 
-    def __init__(self, file: str | None, writes: bool, options: Options) -> None:
-        self._file = file if file is not None or not writes else DEFAULT_BASELINE
+    def __init__(self, file: str | None, writes: bool, options: Options, config: Config) -> None:
+        self._file = file if file is not None or not writes else baseline_of(config)
         self._target = options.target
         self._old: Baseline | None = None
         if self._file is not None:
@@ -55,6 +56,11 @@ class Ratchet:
 
         hint = f"if that is meant, `{writing_command(self._file, self._target)}`"
         return fail(f"worse than {self._file}: {verdict(drift)}; {hint}", GATE_FAILED)
+
+
+def baseline_of(config: Config) -> str:
+    """The baseline of the project: the configured one, else the usual name in the current folder."""
+    return configured_path(config, config.baseline) if config.baseline else DEFAULT_BASELINE
 
 
 def read_baseline(file: str, *, target: str | None = None) -> Baseline:

@@ -9,10 +9,22 @@ import click
 from timing_audit.cli.baselines import Ratchet
 from timing_audit.cli.output import write
 from timing_audit.cli.reports import FORMATS, Wanted, render
-from timing_audit.cli.settings import GATE_FAILED, Progress, Settings, common, fail, load, say, sayer
-from timing_audit.errors import UNAUDITABLE
+from timing_audit.cli.settings import (
+    GATE_FAILED,
+    Progress,
+    Settings,
+    common,
+    configuration,
+    configured_path,
+    fail,
+    load,
+    say,
+    sayer,
+)
+from timing_audit.errors import UNAUDITABLE, USAGE, TimingAuditError
 
 if TYPE_CHECKING:
+    from timing_audit.model.config import Config
     from timing_audit.model.options import Options
     from timing_audit.model.report import Report
     from timing_audit.source.tree import Tree
@@ -74,27 +86,29 @@ def scan(
     """Find every timing site, the hot path, and what on it no timer covers.
 
     TARGET is a checkout, a package folder, a file, a wheel, zip or tar, `-` for a tar on standard input, or
-    pypi:sglang==VERSION. Without it: the installed sglang, else the current folder.
+    pypi:sglang==VERSION. Without it: the configured one, the installed sglang, else the current folder.
     """
     from timing_audit.model.options import Options
 
     if everything and top is not None:
         raise click.UsageError("--all and --top contradict each other")
     phases = () if phase == "all" else (phase,)
-    options = Options(entries, phases, workers, all_files, target)
-    ratchet = Ratchet(baseline, update_baseline, options)
-    tree, report = _audit(settings, target, options)
+    config = configuration(settings)
+    options = Options(entries or config.entries, phases, workers, all_files, target)
+    ratchet = Ratchet(baseline, update_baseline, options, config)
+    tree, report = _audit(settings, config, options)
     limit = None if everything else DEFAULT_TOP if top is None else top
     drift = ratchet.compare(settings, tree, report)
     write(render(settings, tree, report, drift, Wanted(form, output, limit)), output)
     return max(_verdict(report, fail_under), ratchet.judge(drift))
 
 
-def _audit(settings: Settings, target: str | None, options: Options) -> tuple[Tree, Report]:
+def _audit(settings: Settings, config: Config, options: Options) -> tuple[Tree, Report]:
     from timing_audit.pipeline import audit
     from timing_audit.source.target import open_target
 
-    tree = open_target(target, python=settings.python, say=sayer(settings))
+    target = options.target if options.target is not None or settings.python else _configured(config)
+    tree = open_target(target, python=settings.python, excludes=config.excludes, say=sayer(settings))
     progress = Progress(settings)
     try:
         report = audit(tree, load(settings), options, progress.read)
@@ -105,6 +119,15 @@ def _audit(settings: Settings, target: str | None, options: Options) -> tuple[Tr
         share = f"{100 * parsed.parsed_files / parsed.files:.1f} %"
         say(f"read {parsed.parsed_files:,} of {parsed.files:,} files ({share}), {parsed.parsed_lines:,} lines")
     return tree, report
+
+
+def _configured(config: Config) -> str | None:
+    """The one target of the configuration; of several the user has to choose."""
+    if len(config.targets) > 1:
+        what = f"{config.file} has {len(config.targets)} targets"
+        raise TimingAuditError(what, hint=f"name one: {', '.join(config.targets)}", exit_code=USAGE)
+    target = config.targets[0] if config.targets else None
+    return target if target is None or target.startswith("pypi:") else configured_path(config, target)
 
 
 def _verdict(report: Report, fail_under: float | None) -> int:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypedDict
 
+from timing_audit.config.table import PHASES, Table
 from timing_audit.model.pack import (
     CallRule,
     EntryRule,
@@ -20,7 +21,6 @@ from timing_audit.model.pack import (
     WorkerRule,
 )
 from timing_audit.model.timing import Clock
-from timing_audit.packs.table import PHASES, Table
 
 STAGES = ("draft", "verify", "draft_extend", "target_extend")
 SUBSTAGES = ("sampling", "tree_build", "kv_alloc", "grammar", "communication", "batch_prepare", "output")

@@ -51,7 +51,7 @@ def _rank(change: Change) -> tuple[object, ...]:
     """Kind first; what was timed best or changed most; then decode, stages, and what is near the entry point."""
     known = [RANKS.get(word, 0) for word in change.before]
     steps = [abs(_step(*pair)) for pair in zip(change.before, change.after, strict=False)]
-    size = max(steps or known or [0])
+    size = 0 if change.kind == UNTIMED else max(steps or known or [0])
     return (
         KINDS.index(change.kind), -size, "decode" not in change.phases, change.stage is None, change.depth,
         change.identity,

@@ -14,7 +14,9 @@ PHASES = ("decode", "prefill")
 def baseline_of(report: Report, timers: Timers) -> Baseline:
     """The hot functions of a report and the wrappers that time them, with the functions' own timers."""
     functions = [_function(fact, timers) for fact in report.functions if fact.role == "hot"]
-    wrappers = [_wrapper(fact) for fact in report.summary.wrappers if fact.hot_uses]
+    used = [fact for fact in report.summary.wrappers if fact.hot_uses]
+    names = {Identity(fact.file, fact.name) for fact in used}
+    wrappers = [_wrapper(fact) for fact in used if not _is_part(fact, names)]
     target = report.target
     return Baseline(target.package, target.version, merged(functions), tuple(sorted(set(wrappers))))
 
@@ -30,6 +32,12 @@ def _function(fact: FunctionFact, timers: Timers) -> FunctionRecord:
 
 def _wrapper(fact: WrapperFact) -> WrapperRecord:
     return WrapperRecord(Identity(fact.file, fact.name), fact.clocks or (fact.clock,), fact.forms, fact.gate)
+
+
+def _is_part(fact: WrapperFact, names: set[Identity]) -> bool:
+    """Whether it is the inner function of another wrapper."""
+    parts = fact.name.split(".")
+    return any(Identity(fact.file, ".".join(parts[:end])) in names for end in range(1, len(parts)))
 
 
 def merged(records: Iterable[FunctionRecord]) -> tuple[FunctionRecord, ...]:

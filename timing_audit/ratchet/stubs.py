@@ -27,7 +27,7 @@ def with_primitives(packs: Packs) -> Packs:
 
 
 def stubs(wrappers: Iterable[WrapperRecord]) -> dict[str, bytes]:
-    """A module for every file that defines wrappers; what stands in other wrappers needs no name of its own."""
+    """A module for every file that defines wrappers."""
     by_file: dict[str, list[WrapperRecord]] = {}
     for record in wrappers:
         by_file.setdefault(record.identity.file, []).append(record)
@@ -35,22 +35,15 @@ def stubs(wrappers: Iterable[WrapperRecord]) -> dict[str, bytes]:
 
 
 def _module(records: list[WrapperRecord]) -> str:
-    names = {record.identity.qualname for record in records}
-    top = [record for record in records if not _is_inside(record.identity.qualname, names)]
-    free = [record for record in top if "." not in record.identity.qualname]
+    free = [record for record in records if "." not in record.identity.qualname]
     methods: dict[str, list[WrapperRecord]] = {}
-    for record in top:
+    for record in records:
         owner = record.identity.qualname.rpartition(".")[0]
         if owner:
             methods.setdefault(owner.replace(".", "_") if "." in owner else owner, []).append(record)
     head = f"import contextlib\nimport {HOME}\n"
     classes = (f"class {owner}:\n" + _indented("".join(map(_method, found))) for owner, found in methods.items())
     return head + "".join(map(_function, free)) + "".join(classes) + "".join(map(_bindings, free))
-
-
-def _is_inside(qualname: str, names: set[str]) -> bool:
-    parts = qualname.split(".")
-    return any(".".join(parts[:end]) in names for end in range(1, len(parts)))
 
 
 def _function(record: WrapperRecord) -> str:
