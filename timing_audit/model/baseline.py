@@ -44,13 +44,17 @@ class FunctionRecord(NamedTuple):
 
 
 class WrapperRecord(NamedTuple):
-    """A wrapper of the target that times hot functions; `aliases` are other names that its module binds to it."""
+    """A wrapper of the target that times hot functions.
+
+    `aliases` are other names that its module binds to it, `alone` tells that its file shows by itself what it does.
+    """
 
     identity: Identity
     clocks: tuple[str, ...]
     forms: tuple[str, ...]
     gate: str
     aliases: tuple[str, ...] = ()
+    alone: bool = False
 
 
 class Baseline(NamedTuple):

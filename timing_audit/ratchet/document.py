@@ -72,6 +72,7 @@ def _wrapper_row(record: WrapperRecord) -> dict[str, object]:
     return {
         "file": record.identity.file, "qualname": record.identity.qualname, "clocks": record.clocks,
         "forms": record.forms, "gate": record.gate, "aliases": record.aliases,
+        "alone": record.alone,
     }  # fmt: skip
 
 
@@ -131,7 +132,8 @@ def _wrapper(row: Row, name: str, clocks: tuple[str, ...]) -> WrapperRecord:
     # Scans of older versions do not tell the forms; most wrappers are contexts.
     forms = _texts(row, "forms") if "forms" in row else ("context", "decorator")
     aliases = _texts(row, "aliases") if "aliases" in row else ()
-    return WrapperRecord(Identity(_text(row, "file"), name), clocks, forms, _text(row, "gate"), aliases)
+    identity, alone = Identity(_text(row, "file"), name), row.get("alone") is True
+    return WrapperRecord(identity, clocks, forms, _text(row, "gate"), aliases, alone)
 
 
 def _scanned_wrapper(row: Row) -> WrapperRecord:

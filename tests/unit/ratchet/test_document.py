@@ -25,7 +25,7 @@ SMALL = Baseline(
     ),
     (
         WrapperRecord(
-            Identity("engine/b.py", "span"), ("host", "trace"), ("context",), "only while a profiler runs", ("s",)
+            Identity("engine/b.py", "span"), ("host", "trace"), ("context",), "only while a profiler runs", ("s",), True
         ),
     ),
 )  # fmt: skip
@@ -41,7 +41,7 @@ TEXT = """\
 ],
 "wrappers": [
 {"file": "engine/b.py", "qualname": "span", "clocks": ["host", "trace"], "forms": ["context"], "gate": \
-"only while a profiler runs", "aliases": ["s"]}
+"only while a profiler runs", "aliases": ["s"], "alone": true}
 ]}
 """
 
