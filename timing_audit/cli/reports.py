@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from timing_audit.model.report import Report
     from timing_audit.source.tree import Tree
 
-FORMATS = ("text", "json")
+FORMATS = ("text", "json", "markdown", "html", "sarif", "github")
 
 
 class Wanted(NamedTuple):
@@ -30,9 +30,21 @@ def render(settings: Settings, tree: Tree, report: Report, drift: Drift | None, 
         from timing_audit.render.json import render_json
 
         return render_json(report, drift)
+    prefix, root = _where(tree)
+    if wanted.form == "sarif":
+        from timing_audit.render.sarif import render_sarif
+
+        return render_sarif(report, prefix=prefix)
+    if wanted.form == "github":
+        from timing_audit.render.github import render_github
+
+        return render_github(report, drift, prefix)
+    if wanted.form == "markdown":
+        from timing_audit.render.markdown import render_markdown
+
+        return render_markdown(report, drift, wanted.top, prefix)
     from timing_audit.render.text import Style, render_text
 
-    prefix, root = _where(tree)
     color = settings.color
     if color is None:
         color = wanted.output is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")

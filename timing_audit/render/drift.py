@@ -60,6 +60,13 @@ def drift_document(drift: Drift) -> dict[str, object]:
     }
 
 
+def change_text(change: Change) -> str:
+    """What happened to a function, without its place."""
+    if change.was is not None and change.kind in (MOVED, RENAMED):
+        return f"{change.identity.qualname}: {_origin(change, change.was)}{_about(change)}"
+    return f"{change.identity.qualname}{_about(change)}"
+
+
 def _lines(drift: Drift, style: Style) -> Iterator[str]:
     code = RED if drift.worse else GREEN
     yield f"{style.paint(BOLD, f'{drift.new} against {drift.old}')}: {style.paint(code, verdict(drift))}"
@@ -71,7 +78,7 @@ def _lines(drift: Drift, style: Style) -> Iterator[str]:
         if changes:
             first = f", the first {len(shown)}" if len(shown) < len(changes) else ""
             yield style.paint(color, f"{title}: {len(changes):,}{first}") if shown else f"{title}: {len(changes):,}"
-            yield from (f"  {_place(change, style)}{_about(change)}" for change in shown)
+            yield from (f"  {_place(change, style)} {change_text(change)}" for change in shown)
             yield from _most(changes[len(shown) :])
             yield ""
     if drift.wrappers:
@@ -107,17 +114,15 @@ def _step(old: int, new: int) -> str:
 
 def _place(change: Change, style: Style) -> str:
     if change.kind == GONE:
-        return f"{change.identity.file} {change.identity.qualname}"
-    if change.was is not None and change.kind in (MOVED, RENAMED):
-        return f"{_moved(change, change.was, style)}"
-    return f"{style.prefix}{change.identity.file}:{change.line} {change.identity.qualname}"
+        return change.identity.file
+    return f"{style.prefix}{change.identity.file}:{change.line}"
 
 
-def _moved(change: Change, was: Identity, style: Style) -> str:
-    here = f"{style.prefix}{change.identity.file}:{change.line} {change.identity.qualname}"
+def _origin(change: Change, was: Identity) -> str:
+    """Where and under which name it was."""
     if change.kind == MOVED:
-        return f"{here}: was in {was.file}"
-    return f"{here}: was {was.qualname}" + (f" in {was.file}" if was.file != change.identity.file else "")
+        return f"was in {was.file}"
+    return f"was {was.qualname}" + (f" in {was.file}" if was.file != change.identity.file else "")
 
 
 def _about(change: Change) -> str:

@@ -38,6 +38,11 @@ def render_text(report: Report, style: Style = DEFAULT) -> str:
     return "\n".join(_Text(report, style).lines()).rstrip("\n") + "\n"
 
 
+def answers(report: Report, style: Style = DEFAULT) -> list[str]:
+    """One sentence for each worker and phase: what of its stages is timed, and where its file has timers."""
+    return list(_Text(report, style).answers())
+
+
 class _Text:
     def __init__(self, report: Report, style: Style) -> None:
         self._report = report
@@ -45,7 +50,7 @@ class _Text:
 
     def lines(self) -> Iterator[str]:
         for block in (
-            self._head(), self._answers(), self._stages(), self._cycle(), self._wrappers(),
+            self._head(), self.answers(), self._stages(), self._cycle(), self._wrappers(),
             self._coverage(), self._untimed(), self._unknown(), self._next(),
         ):  # fmt: skip
             found = list(block)
@@ -71,7 +76,8 @@ class _Text:
 
     # The answer, one sentence a worker and phase.
 
-    def _answers(self) -> Iterator[str]:
+    def answers(self) -> Iterator[str]:
+        """One sentence a worker in decode, and one for all that say the same in another phase."""
         told: dict[str, list[str]] = {}
         for row in self._report.summary.rows:
             if row.phase == DECODE:
