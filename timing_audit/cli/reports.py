@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from timing_audit.cli.settings import Settings
@@ -39,6 +40,10 @@ def render(settings: Settings, tree: Tree, report: Report, drift: Drift | None, 
         from timing_audit.render.github import render_github
 
         return render_github(report, drift, prefix)
+    if wanted.form == "html":
+        from timing_audit.render.html import render_html
+
+        return render_html(report, _text_of(tree), drift, prefix)
     if wanted.form == "markdown":
         from timing_audit.render.markdown import render_markdown
 
@@ -54,6 +59,18 @@ def render(settings: Settings, tree: Tree, report: Report, drift: Drift | None, 
     from timing_audit.render.drift import render_drift
 
     return render_drift(drift, style)
+
+
+def _text_of(tree: Tree) -> Callable[[str], str]:
+    def read(file: str) -> str:
+        try:
+            return tree.read(file).text.replace("\r\n", "\n")
+        except Unreadable:  # gone since the scan
+            return ""
+
+    from timing_audit.source.decode import Unreadable
+
+    return read
 
 
 def _where(tree: Tree) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from timing_audit.model.baseline import Identity, OwnTimer, WrapperRecord
 from timing_audit.model.pack import Packs
 from timing_audit.model.program import FunctionRef
 from timing_audit.model.source import Skipped
-from timing_audit.model.syntax import Assign, Call, Expr, Name
+from timing_audit.model.syntax import Assign, Call, Name
 from timing_audit.model.timing import Bracket
 from timing_audit.program.engine import Engine
 from timing_audit.program.evaluate import Evaluator
@@ -107,10 +107,9 @@ class OwnFile:
         """By a name of the module, the other names that it binds to it or to a `partial` of it."""
         found: dict[str, set[str]] = {}
         for statement in self._unit.outline.body if self._unit is not None else ():
-            if isinstance(statement, Assign) and len(statement.targets) == 1:
-                target, bound = statement.targets[0], _bound(statement.value)
-                if isinstance(target, Name) and bound:
-                    found.setdefault(bound, set()).add(target.id)
+            target, bound = _binding(statement)
+            if target and bound:
+                found.setdefault(bound, set()).add(target)
         return found
 
     def _survey(self) -> Survey:
@@ -130,8 +129,14 @@ class OwnFile:
         return OwnTimer(bracket.clock.value, bracket.gate, bracket.label, tuple(sorted(text(c.func) for c in inside)))
 
 
-def _bound(value: Expr | None) -> str:
-    """The name that `x = value` gives another name to, empty for other values."""
+def _binding(statement: object) -> tuple[str, str]:
+    """Of `x = y` or `x = partial(y, ...)` both names; empty for anything else."""
+    if not isinstance(statement, Assign) or len(statement.targets) != 1:
+        return "", ""
+    target: object = statement.targets[0]
+    value: object = statement.value
     if isinstance(value, Call) and terminal(value.func) == "partial" and value.args:
         value = value.args[0]
-    return value.id if isinstance(value, Name) else ""
+    if isinstance(target, Name) and isinstance(value, Name):
+        return target.id, value.id
+    return "", ""

@@ -20,7 +20,7 @@ class Hook:
         """`gone` are the files of the baseline that are no longer there: what they held may have moved."""
         self._baseline = baseline
         self._packs = packs
-        self._known = {*files_of(baseline)}
+        self._known = files_of(baseline)
         self._orphans = [record for record in baseline.functions if record.timers and record.identity.file in gone]
 
     def wants(self, path: str) -> bool:
@@ -32,7 +32,7 @@ class Hook:
         functions = [record for record in self._baseline.functions if record.identity.file == staged.path]
         wrappers = [record for record in self._baseline.wrappers if record.identity.file == staged.path]
         moved = [] if staged.path in self._known else self._orphans
-        timed = [record for record in (*functions, *moved) if record.timers]
+        timed = [record for record in functions + moved if record.timers]
         if not timed and not wrappers:
             return [], None
         own = OwnFile(staged.path, staged.data, self._baseline.wrappers, self._packs)
@@ -44,7 +44,8 @@ class Hook:
 
 def files_of(baseline: Baseline) -> frozenset[str]:
     """The files that a baseline speaks of."""
-    return frozenset(record.identity.file for record in (*baseline.functions, *baseline.wrappers))
+    functions = {record.identity.file for record in baseline.functions}
+    return frozenset(functions | {record.identity.file for record in baseline.wrappers})
 
 
 def _functions(own: OwnFile, staged: Staged, records: list[FunctionRecord]) -> Iterator[Loss]:

@@ -43,6 +43,11 @@ def answers(report: Report, style: Style = DEFAULT) -> list[str]:
     return list(_Text(report, style).answers())
 
 
+def answer_of(report: Report, row: Row, style: Style = DEFAULT) -> str:
+    """The sentence about one worker and phase, without their names."""
+    return _Text(report, style).answer(row)
+
+
 class _Text:
     def __init__(self, report: Report, style: Style) -> None:
         self._report = report
@@ -81,13 +86,14 @@ class _Text:
         told: dict[str, list[str]] = {}
         for row in self._report.summary.rows:
             if row.phase == DECODE:
-                yield f"{self._title(row.worker or 'hot path')} {row.phase}: {self._answer(row)}"
+                yield f"{self._title(row.worker or 'hot path')} {row.phase}: {self.answer(row)}"
             else:
-                told.setdefault(f"{row.phase}: {self._answer(row)}", []).append(row.worker or "hot path")
+                told.setdefault(f"{row.phase}: {self.answer(row)}", []).append(row.worker or "hot path")
         for sentence, workers in told.items():
             yield f"{self._title(', '.join(workers))} {sentence}"
 
-    def _answer(self, row: Row) -> str:
+    def answer(self, row: Row) -> str:
+        """How many of the row's stages are timed, and what the timers of its file are for."""
         if not row.stages:
             return f"no stages, the worker's call is all; {self._timers(row)}"
         timed = sum(stage.timed.host or stage.timed.device for stage in row.stages)
