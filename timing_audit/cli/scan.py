@@ -71,6 +71,9 @@ DEFAULT_TOP = 10
     help="Write the baseline, timing-audit-baseline.json unless --baseline names it.",
 )
 @click.option(
+    "--diff", "revision", metavar="REV", help="Only findings in functions that changed since this git revision."
+)
+@click.option(
     "--fail-under",
     type=click.FloatRange(0, 100),
     metavar="PCT",
@@ -81,7 +84,7 @@ DEFAULT_TOP = 10
 def scan(
     settings: Settings, target: str | None, entries: tuple[str, ...], phase: str, workers: tuple[str, ...],
     all_files: bool, form: str, output: str | None, top: int | None, everything: bool, baseline: str | None,
-    update_baseline: bool, fail_under: float | None,
+    update_baseline: bool, revision: str | None, fail_under: float | None,
 ) -> int:  # fmt: skip
     """Find every timing site, the hot path, and what on it no timer covers.
 
@@ -97,6 +100,8 @@ def scan(
     options = Options(entries or config.entries, phases, workers, all_files, target)
     ratchet = Ratchet(baseline, update_baseline, options, config)
     tree, report = _audit(settings, config, options)
+    if revision is not None:
+        report = _changed_since(revision, tree, report)
     limit = None if everything else DEFAULT_TOP if top is None else top
     drift = ratchet.compare(settings, tree, report)
     write(render(settings, tree, report, drift, Wanted(form, output, limit)), output)
@@ -119,6 +124,15 @@ def _audit(settings: Settings, config: Config, options: Options) -> tuple[Tree, 
         share = f"{100 * parsed.parsed_files / parsed.files:.1f} %"
         say(f"read {parsed.parsed_files:,} of {parsed.files:,} files ({share}), {parsed.parsed_lines:,} lines")
     return tree, report
+
+
+def _changed_since(revision: str, tree: Tree, report: Report) -> Report:
+    from timing_audit.ratchet.changed import only_changed
+    from timing_audit.source.git import changed_lines
+
+    if tree.root is None:
+        raise TimingAuditError(f"--diff needs a target in a git repository, not {tree.label}", exit_code=USAGE)
+    return only_changed(report, changed_lines(tree.root, revision))
 
 
 def _configured(config: Config) -> str | None:

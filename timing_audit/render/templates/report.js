@@ -20,7 +20,8 @@ wanted.addEventListener("change", paint);
 paint();
 $("theme").addEventListener("click", flip);
 
-// Of a filtered tree all is open but what was folded: there `opened` holds the folded ones.
+// Of a tree that was searched all is open but what was folded: there `opened` holds the folded ones.
+const searched = () => ["q", "only", "stage"].some((name) => $(name).value && $(name).value !== "all");
 
 // The place in the page is the hash, so that it can be sent to somebody.
 function read() {
@@ -59,7 +60,7 @@ function draw() {
   const below = D.functions.map(() => 0);
   const count = (i) => (below[i] = kids[i].reduce((sum, kid) => sum + count(kid), fit[i] ? 1 : 0));
   roots.forEach(count);
-  const filtered = FILTERS.some((name) => $(name).value);
+  const filtered = searched();
   shown = [];
   const visit = (i, depth) => {
     if (!below[i]) return;
@@ -84,7 +85,7 @@ function row({ i, depth, more, open, fit }) {
   const made = el("div", { class: "row" + kind, role: "treeitem", id: "t" + i, "aria-level": depth + 1,
     "aria-selected": i === chosen, style: "padding-left:" + (4 + Math.min(depth, 40) * 14) + "px" },
     twist, marks, el("span", { class: "name" }, f.n), f.s ? el("span", { class: "chip" }, f.s) : null,
-    f.o ? el("span", { class: "chip", title: "loops around it" }, "×" + f.o) : null,
+    f.o > 1 ? el("span", { class: "chip", title: "so many loops are around it, the engine's own among them" }, f.o + " loops") : null,
     f.g ? el("span", { class: "chip", title: "also captured: its Python is silent at replay" }, "captured") : null,
     f.x ? el("span", { class: "chip bad" }, f.x + (f.x > 1 ? " findings" : " finding")) : null);
   if (more) made.setAttribute("aria-expanded", open);
@@ -99,7 +100,7 @@ function fold(i) {
 
 function choose(i, remember) {
   chosen = i;
-  const filtered = FILTERS.some((name) => $(name).value);
+  const filtered = searched();
   let changed = false;
   for (let up = D.functions[i].u; up >= 0; up = D.functions[up].u) {
     if (opened.has(up) === filtered) { changed = true; if (filtered) opened.delete(up); else opened.add(up); }
@@ -107,9 +108,15 @@ function choose(i, remember) {
   if (changed) draw();
   for (const old of document.querySelectorAll('.row[aria-selected="true"]')) old.setAttribute("aria-selected", "false");
   const here = $("t" + i);
-  if (here) { here.setAttribute("aria-selected", "true"); here.scrollIntoView({ block: "nearest" }); $("tree").setAttribute("aria-activedescendant", here.id); }
+  if (here) { here.setAttribute("aria-selected", "true"); bring(here); $("tree").setAttribute("aria-activedescendant", here.id); }
   show(i);
   if (remember) write();
+}
+
+// Only the tree scrolls: the page stays where the reader is.
+function bring(row) {
+  const tree = $("tree"), top = row.offsetTop;
+  if (top < tree.scrollTop || top + row.offsetHeight > tree.scrollTop + tree.clientHeight) tree.scrollTop = top - tree.clientHeight / 3;
 }
 
 function link(i) {
@@ -183,7 +190,7 @@ document.addEventListener("keydown", (event) => {
   if (keys[event.key] && !(arrow && document.activeElement !== $("tree"))) { if (event.key !== "Enter") event.preventDefault(); keys[event.key](); }
 });
 function after() { opened = new Set(); start(); draw(); write(); }
-function start() { if (!FILTERS.some((name) => $(name).value)) roots.forEach((i) => opened.add(i)); }
+function start() { if (!searched()) roots.forEach((i) => opened.add(i)); }
 $("filters").addEventListener("input", after);
 $("filters").addEventListener("submit", (event) => event.preventDefault());
 $("filters").addEventListener("reset", () => setTimeout(after));
