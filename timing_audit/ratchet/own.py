@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from timing_audit.model.baseline import Identity, OwnTimer, WrapperRecord
 from timing_audit.model.pack import Packs
@@ -76,7 +77,7 @@ class OwnFile:
 
     def timers(self) -> dict[Identity, tuple[OwnTimer, ...]]:
         """The brackets that the functions' own bodies and decorators hold."""
-        survey = self._survey()
+        survey = self._survey
         found: dict[Identity, tuple[OwnTimer, ...]] = {}
         for ref, body in survey.read([self.path], {}).items():
             timers = tuple(self._timer(ref, bracket) for bracket in body.brackets if bracket.covers)
@@ -96,7 +97,7 @@ class OwnFile:
     def wrappers(self) -> dict[Identity, WrapperRecord]:
         """The wrappers that the file defines; `gate` is what this file says of it."""
         found = {}
-        for inferred in self._survey().inferred(self.path):
+        for inferred in self._survey.inferred(self.path):
             identity = Identity(self.path, inferred.ref.qualname)
             clocks = tuple(dict.fromkeys(measure.clock.value for measure in inferred.measures))
             first = inferred.measures[0]
@@ -112,6 +113,7 @@ class OwnFile:
                 found.setdefault(bound, set()).add(target)
         return found
 
+    @cached_property
     def _survey(self) -> Survey:
         for path in self._stubs:
             self._library.unit(path)
