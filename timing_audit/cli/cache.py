@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 import click
@@ -22,6 +21,8 @@ def cache() -> None:
 @click.pass_obj
 def cache_dir(settings: Settings, form: str) -> None:
     """Print the folder of the cache."""
+    import json
+
     from timing_audit.source.cache import cache_root, content
 
     held = content()
@@ -35,6 +36,8 @@ def cache_dir(settings: Settings, form: str) -> None:
 @click.pass_obj
 def cache_clear(settings: Settings, form: str) -> None:
     """Remove what is kept; it is fetched again when it is needed."""
+    import json
+
     from timing_audit.source.cache import clear
 
     gone = clear()

@@ -8,7 +8,7 @@ from timing_audit.model.drift import LOST, Drift
 from timing_audit.model.report import Report
 from timing_audit.render.drift import change_text
 
-COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
+COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
 ORDER = tuple(COMMANDS)
 
 

@@ -66,7 +66,7 @@ class _Markdown:
         yield ""
 
     def _findings(self) -> Iterator[str]:
-        order = ("error", "warning", "note")
+        order = ("error", "warning", "info")
         found = sorted(self._report.findings, key=lambda finding: order.index(finding.severity))
         said = [f"**{each.severity}** {_plain(each.message)} ({_code(each.check)})" for each in found]
         places = [f"{_code(self._place(f.file, f.line))} {text}" for f, text in zip(found, said, strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
@@ -15,6 +16,8 @@ from timing_audit.model.source import Skipped
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "%SRCROOT%"
 IDENTITY = "timingAuditIdentity/v1"
+LEVELS = {"error": "error", "warning": "warning", "info": "note"}
+_NUMBER = re.compile(r"\d+")
 
 
 class About(NamedTuple):
@@ -67,7 +70,7 @@ def _rule(about: About) -> dict[str, object]:
         "shortDescription": {"text": about.summary},
         "fullDescription": {"text": about.rationale or about.summary},
         "help": {"text": help_text, "markdown": help_text},
-        "defaultConfiguration": {"level": about.severity},
+        "defaultConfiguration": {"level": LEVELS[about.severity]},
         "properties": {"tags": ["timing", "performance"]},
     }
 
@@ -80,7 +83,7 @@ def _results(findings: Iterable[Finding], places: dict[str, int], prefix: str) -
         yield {
             "ruleId": finding.check,
             "ruleIndex": places[finding.check],
-            "level": finding.severity,
+            "level": LEVELS[finding.severity],
             "message": {"text": ". ".join(part.rstrip(".") for part in (finding.message, finding.hint) if part)},
             "locations": [_location(finding, prefix)],
             "partialFingerprints": {IDENTITY: f"{identity}:{seen[identity]}"},
@@ -89,8 +92,9 @@ def _results(findings: Iterable[Finding], places: dict[str, int], prefix: str) -
 
 
 def _identity(finding: Finding) -> str:
-    """The same while the function keeps its name, wherever its lines are."""
-    said = "\0".join((finding.check, finding.file, finding.function, finding.stage or ""))
+    """The same while the function keeps its name, wherever its lines and those that the message names are."""
+    message = _NUMBER.sub("", finding.message)
+    said = "\0".join((finding.check, finding.file, finding.function, finding.stage or "", message))
     return sha256(said.encode()).hexdigest()[:16]
 
 

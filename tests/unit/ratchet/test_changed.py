@@ -10,7 +10,7 @@ FACT = next(fact for fact in mini_report().functions if fact.qualname == "EAGLEW
 
 
 def finding(line: int, function: str = FACT.qualname) -> Finding:
-    return Finding("x", "note", "low", FACT.file, line, line, function, None, "m", "h")
+    return Finding("x", "info", "low", FACT.file, line, line, function, None, "m", "h")
 
 
 def kept(found: Finding, *ranges: tuple[int, int], file: str = FACT.file) -> bool:

@@ -26,7 +26,7 @@ FINDINGS = (
         "untimed-stage", "warning", "high", "sglang/a b.py", 12, 12, "Worker.draft", "draft", "No timer.", "Add one."
     ),
     Finding("mixed-clocks", "error", "medium", "sglang/é.py", 0, 0, "", None, "100 %: a, b\nand more", ""),
-    Finding("sync-on-hot-path", "note", "low", "sglang/c.py", 3, 3, "f", None, "A wait.", ""),
+    Finding("sync-on-hot-path", "info", "low", "sglang/c.py", 3, 3, "f", None, "A wait.", ""),
 )
 
 
@@ -119,11 +119,11 @@ def test_markdown_opens_with_the_answer_and_folds_the_rest() -> None:
 
 
 def test_markdown_takes_names_for_nothing_else() -> None:
-    evil = Finding("x", "note", "low", "a|b.py", 1, 1, "f", None, "<img src=x> | *bold* `code`", "")
+    evil = Finding("x", "info", "low", "a|b.py", 1, 1, "f", None, "<img src=x> | *bold* `code`", "")
 
     text = render_markdown(report()._replace(findings=(evil,)))
 
-    assert "`a\\|b.py:1` **note** \\<img src=x\\> \\| \\*bold\\* \\`code\\`" in text
+    assert "`a\\|b.py:1` **info** \\<img src=x\\> \\| \\*bold\\* \\`code\\`" in text
 
 
 def test_markdown_names_what_changed() -> None:

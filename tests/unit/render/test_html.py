@@ -99,7 +99,7 @@ def test_names_and_texts_are_escaped() -> None:
     report = mini_report()
     evil = "<script>alert(1)</script>"
     target = report.target._replace(label=evil)
-    finding = Finding("x", "note", "low", hot()[0].file, hot()[0].line, 0, evil, None, evil, "")
+    finding = Finding("x", "info", "low", hot()[0].file, hot()[0].line, 0, evil, None, evil, "")
     change = Change(LOST, Identity(evil, evil), None, 3, ("decode",), None, ("direct",) * 3, ("untimed",) * 3)
     changed = report._replace(target=target, findings=(finding,), skipped=(Skipped(evil, evil),))
 
@@ -111,12 +111,12 @@ def test_names_and_texts_are_escaped() -> None:
 
 def test_findings_go_to_the_innermost_hot_function() -> None:
     first = hot()[0]
-    finding = Finding("x", "note", "low", first.file, first.line + 1, first.line + 1, first.qualname, None, "m", "h")
+    finding = Finding("x", "info", "low", first.file, first.line + 1, first.line + 1, first.qualname, None, "m", "h")
 
     document = data(page(mini_report()._replace(findings=(finding,))))
 
     assert [row["n"] for row in document["functions"] if row["x"]] == [first.qualname]
-    assert list(document["findings"].values()) == [[[first.line + 1, "note", "x", "m", "h"]]]
+    assert list(document["findings"].values()) == [[[first.line + 1, "info", "x", "m", "h"]]]
 
 
 def test_a_file_that_is_gone_leaves_its_functions_without_source() -> None:
