@@ -16,6 +16,7 @@ from timing_audit.model.drift import (
     NEW_WRAPPER,
     RENAMED,
     UNTIMED,
+    WORSE,
     Change,
     Drift,
     StageDrift,
@@ -44,7 +45,7 @@ def verdict(drift: Drift) -> str:
     """What got worse, in one phrase."""
     parts = [f"{len(drift.of(kind)):,} {TITLES[kind][0]}" for kind in (LOST, UNTIMED) if drift.of(kind)]
     gated = sum(change.is_worse for change in drift.wrappers)
-    parts += [f"{gated} wrapper{'' if gated == 1 else 's'} time less"] if gated else []
+    parts += [f"{gated} wrapper times less" if gated == 1 else f"{gated} wrappers time less"] if gated else []
     return ", ".join(parts) or "nothing got worse"
 
 
@@ -74,7 +75,7 @@ def _lines(drift: Drift, style: Style) -> Iterator[str]:
     yield from _table(drift.stages, style)
     for kind, (title, color) in TITLES.items():
         changes = drift.of(kind)
-        shown = changes if style.top is None else changes[: style.top]
+        shown = changes if style.top is None else changes[: _most_of(kind, style.top)]
         if changes:
             first = f", the first {len(shown)}" if len(shown) < len(changes) else ""
             yield style.paint(color, f"{title}: {len(changes):,}{first}") if shown else f"{title}: {len(changes):,}"
@@ -85,6 +86,11 @@ def _lines(drift: Drift, style: Style) -> Iterator[str]:
         yield style.paint(BOLD, "the tree's own timers")
         yield from (f"  {_wrapper(change)}" for change in drift.wrappers)
         yield ""
+
+
+def _most_of(kind: str, top: int) -> int:
+    """What got no worse gets a third of the lines."""
+    return top if kind in WORSE else -(-top // 3)
 
 
 def _most(rest: Sequence[Change]) -> Iterator[str]:
