@@ -35,14 +35,12 @@ def test_each_kind_says_what_matters_for_it() -> None:
     renamed = change(RENAMED, was=Identity("b.py", "g"), why="its body changed too")
     gone, fresh = change(GONE, after=()), change(UNTIMED, 7, before=(), after=BARE, stage=None)
 
-    text = render_drift(
-        drift(change(LOST, 3, why="no host timer is left in it"), fresh, renamed, gone), Style(prefix="p/")
-    )
+    text = render_drift(drift(change(LOST, 3, why="no host timer is left"), fresh, renamed, gone), Style(prefix="p/"))
 
     assert text == (
         "engine 2 against engine 1: 1 lost coverage, 1 newly hot and untimed\n\n"
         "lost coverage: 1\n"
-        "  p/a3.py:3 f3: draft, decode; host direct -> untimed, device outside -> untimed; no host timer is left in it\n"
+        "  p/a3.py:3 f3: draft, decode; host direct -> untimed, device outside -> untimed; no host timer is left\n"
         "\n"
         "newly hot and untimed: 1\n"
         "  p/a2.py:7 f7: no stage, decode\n\n"
