@@ -56,6 +56,7 @@ def run(
         queries=frozenset(found.queries),
         mixed=tuple(found.mixed[key] for key in sorted(found.mixed)),
         calls=tuple(found.calls[key] for key in sorted(found.calls)),
+        elapsed=tuple(sorted(found.readings, key=lambda reading: reading[:3])),
     )
     return facts, flow
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from timing_audit.model.syntax import Call
-from timing_audit.model.timing import Clock, Purpose
+from timing_audit.model.timing import Clock, Elapsed, Purpose
 from timing_audit.timing.evaluate import Expressions
 from timing_audit.timing.facts import NOTHING, DeviceMark, Event, Measure, Read, SiteFact, Timed, Val
 
@@ -58,6 +58,7 @@ class EventEffects:
 
     def _elapsed_between(self, start: Event, end: Event, line: int) -> None:
         records = self.on.state.records
+        self._read_at(line, start, end)
         for opening in records.get(start, ()):
             for closing in records.get(end, ()):
                 self.found.elapsed |= {opening, closing}
@@ -67,6 +68,13 @@ class EventEffects:
                         read_line=line,
                     )
                 )  # fmt: skip
+
+    def _read_at(self, line: int, start: Event, end: Event) -> None:
+        records, timing = self.on.state.records, (start.timing, end.timing)
+        for opening in records.get(start, ()) or (None,):
+            for closing in records.get(end, ()) or (None,):
+                reading = Elapsed(line, _place(opening), _place(closing), timing)
+                self.found.readings[reading] = None
 
     def _wait_event(self, call: Call, receiver: Val) -> Val:
         self.arguments(call)
@@ -78,6 +86,10 @@ class EventEffects:
         self.arguments(call)
         self.found.queries.add(call.line)
         return NOTHING
+
+
+def _place(record: Read | None) -> tuple[int, int]:
+    return (record.line, record.column) if record is not None else (0, 0)
 
 
 EVENTS: dict[str, Callable[[EventEffects, Call, Val], Val]] = {

@@ -1,0 +1,60 @@
+"""Timing helpers that nothing calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from timing_audit.evidence.mentions import Named, defined_around_clocks, never_mentioned
+from timing_audit.evidence.spots import Spots
+from timing_audit.model.evidence import UnusedTimer
+from timing_audit.model.program import FunctionRef
+from timing_audit.program.library import Unit, decorator_name, ref_of
+from timing_audit.timing.describe import Facts
+
+LONGEST_HELPER = 8000
+PLAIN = ("contextmanager", "asynccontextmanager", "staticmethod", "classmethod", "wraps")
+
+
+class Unused:
+    """Searches the bytes of a whole tree; only what is never mentioned is parsed and judged."""
+
+    def __init__(self, facts: Facts, spots: Spots, paths: Sequence[str], raw: Callable[[str], bytes]) -> None:
+        self._facts = facts
+        self._spots = spots
+        self._paths = paths
+        self._raw = raw
+
+    def found(self) -> Iterator[UnusedTimer]:
+        """The helpers without a caller."""
+        candidates = [named for path in self._paths for named in defined_around_clocks(path, self._raw(path))]
+        short = [named for named in candidates if named.end - named.start < LONGEST_HELPER]
+        left = never_mentioned(short, self._paths, self._raw)
+        for named in sorted(left):
+            unit = self._facts.library.unit(named.path)
+            found = self._judged(unit, named) if unit is not None else None
+            if found is not None:
+                yield found
+
+    def _judged(self, unit: Unit, named: Named) -> UnusedTimer | None:
+        name = named.name.decode()
+        line = unit.module.source.count(b"\n", 0, named.start) + 1
+        for function in unit.outline.functions:
+            if function.name == name and function.line == line:
+                ref = ref_of(unit, function)
+                form = self._form(unit, ref)
+                spot = self._spots.of(ref, unit.path, line, function.end_line)
+                return UnusedTimer(spot, function.qualname, form) if form else None
+        for cls in unit.outline.classes:
+            if cls.name == name and cls.line == line:
+                methods = [f for f in unit.outline.functions if f.owner == cls.qualname]
+                forms = [form for f in methods if (form := self._form(unit, ref_of(unit, f)))]
+                spot = self._spots.of(None, unit.path, line, cls.end_line)._replace(function=cls.qualname)
+                return UnusedTimer(spot, cls.qualname, "class") if forms else None
+        return None
+
+    def _form(self, unit: Unit, ref: FunctionRef) -> str:
+        """How a function times for its callers; what another library decorates is called by that library."""
+        decorators = unit.functions[ref.line].decorators
+        if any(decorator_name(decorator.value) not in PLAIN for decorator in decorators):
+            return ""
+        return self._facts.survey.form(ref)
