@@ -26,9 +26,8 @@ class Spots:
 
     def phase(self, ref: FunctionRef, line: int, end_line: int) -> str:
         """The phase of some lines of a function."""
-        body = self._facts.bodies.get(ref)
-        if body is not None:
-            return self._describer.phase_at(body, line, end_line)
+        if ref in self._facts.bodies:
+            return self._describer.phase_at(ref, line, end_line)
         return NO_TIMING_PHASE
 
     def _stage(self, ref: FunctionRef) -> str | None:

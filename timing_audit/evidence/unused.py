@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from timing_audit.evidence.mentions import Named, defined_around_clocks, never_mentioned
 from timing_audit.evidence.spots import Spots
 from timing_audit.model.evidence import UnusedTimer
-from timing_audit.model.program import FunctionRef
+from timing_audit.model.program import ClassRef, FunctionRef
+from timing_audit.model.syntax import Class
 from timing_audit.program.library import Unit, decorator_name, ref_of
 from timing_audit.timing.describe import Facts
 
@@ -46,11 +47,15 @@ class Unused:
                 return UnusedTimer(spot, function.qualname, form) if form else None
         for cls in unit.outline.classes:
             if cls.name == name and cls.line == line:
-                methods = [f for f in unit.outline.functions if f.owner == cls.qualname]
-                forms = [form for f in methods if (form := self._form(unit, ref_of(unit, f)))]
                 spot = self._spots.of(None, unit.path, line, cls.end_line)._replace(function=cls.qualname)
-                return UnusedTimer(spot, cls.qualname, "class") if forms else None
+                return UnusedTimer(spot, cls.qualname, "class") if self._times(unit, cls) else None
         return None
+
+    def _times(self, unit: Unit, cls: Class) -> bool:
+        """Whether objects of the class time for others: by `with`, or by a method."""
+        methods = [f for f in unit.outline.functions if f.owner == cls.qualname and not f.name.startswith("__")]
+        entered = any(found.ref == ClassRef(unit.path, cls.qualname) for found in self._facts.survey.inferred(unit.path))
+        return entered or any(self._form(unit, ref_of(unit, method)) for method in methods)
 
     def _form(self, unit: Unit, ref: FunctionRef) -> str:
         """How a function times for its callers; what another library decorates is called by that library."""

@@ -43,6 +43,21 @@ class Starts:
         starts = any(effect.accumulate for effect in summary.opens)
         return ends or starts or (bool(summary.opens) and self.has_partner(ref))
 
+    def form(self, value: FunctionValue) -> str:
+        """`start`, `stop` or nothing; what an object does with the time of its own making is none of these."""
+        if not self.is_start_or_stop(value):
+            return ""
+        summary = self.summary(value)
+        if summary.opens or any(mark.role == "start" for mark in summary.marks):
+            return "start"
+        function = self.names.function(value.ref)
+        if not function.in_class:
+            return "stop"
+        owner = ClassRef(value.ref.path, function.owner)
+        others = [other for other in self.bodies.methods(owner) if not other.qualname.endswith(".__init__")]
+        opened = (self.summary(FunctionValue(other, owner, None)) for other in others if other != value.ref)
+        return "stop" if any(_meet(other, summary) for other in opened) else ""
+
     def summary(self, value: Value) -> Summary:
         """What calling the function leaves started or ended for others; empty where it also works."""
         ref = self._callee(value)

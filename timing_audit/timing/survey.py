@@ -25,6 +25,9 @@ class Inferred(NamedTuple):
     docstring: str
 
 
+CALLABLE = frozenset(("callable",))
+
+
 class Survey:
     """Reads the timing of bodies; what the packs and the target's own wrappers name is learnt first."""
 
@@ -110,8 +113,13 @@ class Survey:
     def wrapper(self, ref: FunctionRef) -> tuple[Wrapper, ...]:
         """What the function times for its callers."""
         if ref not in self._wrappers:
-            self._wrappers[ref] = self._timing.wrapper_of(self._value(ref, self._library.function(ref)))
+            found = self._timing.wrapper_of(self._value(ref, self._library.function(ref)))
+            self._wrappers[ref] = () if self._only_calls(ref, found) else found
         return self._wrappers[ref]
+
+    def _only_calls(self, ref: FunctionRef, found: Sequence[Wrapper]) -> bool:
+        """Whether a function calls and times what it is given, and nobody here gives it anything: it is its own user."""
+        return bool(found) and found[0].forms == CALLABLE and f"{ref.path}:{ref.line} {ref.qualname}" not in self._hops
 
     def is_timer(self, ref: FunctionRef) -> bool:
         """Whether the function is a wrapper, a setter that stamps a time, or one of the hops of a wrapper."""
@@ -123,14 +131,14 @@ class Survey:
         return f"{ref.path}:{ref.line} {ref.qualname}" in self._hops
 
     def form(self, ref: FunctionRef) -> str:
-        """How the function times for its callers: `context`, `decorator`, ..., `start or stop`, `setter`, or not."""
+        """How the function times for its callers: `context`, `decorator`, `start`, `setter`, ..., or not."""
         value = self._value(ref, self._library.function(ref))
         if self._timing.wrappers.calls.setter(value) is not None:
             return "setter"
         measures = self.wrapper(ref)
         if measures:
             return min(measures[0].forms)
-        return "start or stop" if self._timing.wrappers.starts.is_start_or_stop(value) else ""
+        return self._timing.wrappers.starts.form(value)
 
     def inferred(self, path: str) -> list[Inferred]:
         """The wrappers that a file defines."""
