@@ -23,7 +23,9 @@ def _stages(check: Check, report: Report, evidence: Evidence) -> Iterator[Findin
     functions = {(fact.file, fact.line): fact for fact in report.functions}
     for stage, row, workers in told.values():
         spot = _entry(stage, row, functions)
-        partly = f"{sum(map(bool, stage.timed_calls))} clocks time some of its calls; " if any(stage.timed_calls) else ""
+        partly = (
+            f"{sum(map(bool, stage.timed_calls))} clocks time some of its calls; " if any(stage.timed_calls) else ""
+        )
         seen = "only a profiler sees it; " if stage.timed.trace else partly
         message = f"no timer covers the {stage.stage} stage of {', '.join(workers)} in {row.phase}"
         notes = "".join(
@@ -58,7 +60,9 @@ def rank(functions: Iterator[FunctionFact] | tuple[FunctionFact, ...]) -> list[F
 def _functions(check: Check, report: Report, evidence: Evidence) -> Iterator[Finding]:
     untimed = tuple(fact for fact in report.functions if fact.role == "hot" and fact.coverage == UNTIMED)
     for fact in rank(untimed):
-        spot = Spot(fact.file, fact.line, fact.end_line, fact.qualname, fact.stage, fact.phases[0] if fact.phases else "")
+        spot = Spot(
+            fact.file, fact.line, fact.end_line, fact.qualname, fact.stage, fact.phases[0] if fact.phases else ""
+        )
         where = f"the {fact.stage} stage" if fact.stage else f"{fact.substage}" if fact.substage else "the cycle"
         how = "only a profiler sees it" if fact.clocks.trace != UNTIMED else "no timer covers it"
         loops = f", in {fact.loops} loop{'s' if fact.loops > 1 else ''}" if fact.loops else ""

@@ -46,13 +46,15 @@ def _syncs(check: Check, report: Report, evidence: Evidence) -> Iterator[Finding
             continue
         told.add(place)
         if sync.timer_line:
-            message = f"the timer of line {sync.timer_line} makes the host wait for the device in every cycle"
+            message = f"the timer of line {sync.timer_line} makes the host wait for the device"
         elif sync.target == "event":
-            message = "the host waits for an event in every cycle"
+            message = "the host waits for an event on the hot path"
         else:
-            message = "the host waits for the device in every cycle, and no timer needs it"
+            message = "the host waits for the device on the hot path, and no timer needs it"
         free = not sync.timer_line and sync.target == "device"
-        yield check.at(sync.spot, message, severity=WARNING if free else NOTE, confidence=HIGH)
+        # Outside the stages the way to it may be a rare one.
+        sure = HIGH if sync.timer_line or sync.spot.stage else MEDIUM
+        yield check.at(sync.spot, message, severity=WARNING if free else NOTE, confidence=sure)
 
 
 EVENT_WITHOUT_TIMING = Check(

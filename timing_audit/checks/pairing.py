@@ -23,7 +23,9 @@ def _skipped(check: Check, report: Report, evidence: Evidence) -> Iterator[Findi
     for loose in evidence.loose:
         if loose.kind == "exit":
             raises = loose.detail.startswith("raise")
-            yield check.at(loose.spot, loose.detail, severity=NOTE if raises or loose.spot.phase not in HOT else WARNING)
+            yield check.at(
+                loose.spot, loose.detail, severity=NOTE if raises or loose.spot.phase not in HOT else WARNING
+            )
 
 
 def _mixed(check: Check, report: Report, evidence: Evidence) -> Iterator[Finding]:

@@ -42,9 +42,7 @@ def _is_silenced(finding: Finding, suppressions: Sequence[Suppression], used: se
     return bool(about)
 
 
-def _unused(
-    suppressions: Sequence[Suppression], used: set[Suppression], wanted: Sequence[Check]
-) -> Iterator[Finding]:
+def _unused(suppressions: Sequence[Suppression], used: set[Suppression], wanted: Sequence[Check]) -> Iterator[Finding]:
     """Comments without a use; one for a check that did not run may have one."""
     ran, known = {check.id for check in wanted}, {check.id for check in CHECKS}
     for comment in suppressions:

@@ -156,5 +156,3 @@ def _holds(lines: list[Lines], line: int) -> bool:
 
 def _any(lines: list[Lines], wanted: set[int]) -> bool:
     return any(_holds(lines, line) for line in wanted)
-
-

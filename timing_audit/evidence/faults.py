@@ -79,4 +79,6 @@ class Faults:
             for sync in body.syncs:
                 spot = self._spots.of(ref, sync.file, sync.line)
                 if spot.phase in PHASES:
-                    yield HotSync(spot, sync.target, sync.timer_line)
+                    # What is read behind a wait is what the wait is for, wherever it was recorded.
+                    read = min((reading.line for reading in body.elapsed if reading.line > sync.line), default=0)
+                    yield HotSync(spot, sync.target, sync.timer_line or read)

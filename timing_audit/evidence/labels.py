@@ -52,10 +52,11 @@ class Labels:
     def _brackets(self) -> Iterator[tuple[FunctionRef, Bracket]]:
         """The brackets of hot code with a label that is spelled out."""
         for ref, body in self._facts.bodies.items():
-            if ref in self._facts.timers or self._facts.survey.is_timer(ref):
+            labelled = [bracket for bracket in body.brackets if bracket.label and bracket.covers]
+            if not labelled or ref in self._facts.timers or self._facts.survey.is_timer(ref):
                 continue
-            for bracket in body.brackets:
-                if bracket.label and bracket.covers and self._is_hot(ref, bracket) and self._is_spelled(ref, bracket):
+            for bracket in labelled:
+                if self._is_hot(ref, bracket) and self._is_spelled(ref, bracket):
                     yield ref, bracket
 
     def _is_hot(self, ref: FunctionRef, bracket: Bracket) -> bool:

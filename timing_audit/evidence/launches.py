@@ -9,17 +9,19 @@ from timing_audit.evidence.spots import Spots
 from timing_audit.model.evidence import Launch
 from timing_audit.model.pack import CallRule, Packs, WrittenRule
 from timing_audit.model.program import External, Frame, FunctionRef, FunctionValue
-from timing_audit.model.syntax import Attr, Call, Const, Subscript
+from timing_audit.model.syntax import Attr, Call, Const, Name, Subscript
 from timing_audit.model.timing import BodyTiming, Bracket, Clock
 from timing_audit.program.evaluate import Evaluator
 from timing_audit.program.scopes import nodes
 from timing_audit.program.written import written
 from timing_audit.timing.describe import Facts
 from timing_audit.timing.regions import contains
+from timing_audit.timing.walk import terminal
 
 LAUNCHING = ("device-work", "graph-replay")
 WAITING = ("synchronize", "event-synchronize")
 DEEPEST = 12
+REDUCING = ("sum", "max", "min", "mean", "any", "all", "argmax", "argmin", "prod", "norm")
 
 
 class Work(NamedTuple):
@@ -52,11 +54,11 @@ class Launches:
         """The host brackets that time a launch only."""
         for body in self._facts.bodies.values():
             ref = body.function
-            if ref is None or ref in self._facts.timers or self._facts.survey.is_timer(ref):
+            open_ = [bracket for bracket in body.brackets if self._may_lie(bracket)]
+            if not open_ or ref is None or ref in self._facts.timers or self._facts.survey.is_timer(ref):
                 continue
-            for bracket in body.brackets:
-                if self._may_lie(bracket):
-                    yield from self._judged(ref, body, bracket)
+            for bracket in open_:
+                yield from self._judged(ref, body, bracket)
 
     def _may_lie(self, bracket: Bracket) -> bool:
         return bracket.clock is Clock.HOST and bool(bracket.covers) and not bracket.synced[1] and not bracket.host_sync
@@ -132,7 +134,10 @@ class Launches:
         return self._known[frame]
 
     def _reads_back(self, call: Call) -> bool:
-        """`x.to("cpu")` without `non_blocking=True`."""
+        """`x.to("cpu")` without `non_blocking=True`; `int(x[0])`, `float(x.max())`."""
+        if type(call.func) is Name and call.func.id in ("int", "float", "bool") and call.args:
+            read = call.args[0]
+            return type(read) is Subscript or (type(read) is Call and terminal(read.func) in REDUCING)
         if type(call.func) is not Attr or call.func.name != "to" or not call.args:
             return False
         free = any(key.name == "non_blocking" and key.value == Const(True) for key in call.keywords)

@@ -31,57 +31,86 @@ def defined_around_clocks(path: str, source: bytes) -> list[Named]:
     hits = sorted(place for clock in CLOCKS if clock in source for place in _places(clock, source))
     if not hits:
         return []
-    known = [named for named in _definitions(path, source) if not named.name.startswith((b"__", b"test"))]
-    return [named for named in known if _any_between(hits, named.start, named.end)]
+    return _holding(path, source, hits)
 
 
-def never_mentioned(candidates: Sequence[Named], paths: Iterable[str], raw: Callable[[str], bytes]) -> list[Named]:
-    """The candidates whose names stand nowhere outside their own definitions."""
-    own: dict[str, list[Named]] = {}
-    for named in candidates:
-        own.setdefault(named.path, []).append(named)
-    left: dict[bytes, list[Named]] = {}
-    for path, named_here in own.items():
-        source = raw(path)
-        for named in named_here:
-            if not _is_mentioned(named.name, source, named_here):
-                left.setdefault(named.name, []).append(named)
-    for path in paths:
-        if not left:
-            break
-        source = raw(path)
-        for name in [name for name in left if name in source]:
-            if _is_mentioned(name, source, own.get(path, ())):
-                del left[name]
-    return [named for found in left.values() for named in found]
+class Mentions:
+    """Strikes out, file by file, the names that stand anywhere outside their own definitions."""
+
+    def __init__(self, candidates: Sequence[Named], raw: Callable[[str], bytes]) -> None:
+        self._raw = raw
+        self._own: dict[str, list[Named]] = {}
+        for named in candidates:
+            self._own.setdefault(named.path, []).append(named)
+        self._left: dict[bytes, list[Named]] = {}
+        for path, named_here in self._own.items():
+            source = raw(path)
+            for named in named_here:
+                if not _is_mentioned(named.name, source, named_here):
+                    self._left.setdefault(named.name, []).append(named)
+
+    @property
+    def left(self) -> list[Named]:
+        """The candidates that nothing mentioned so far."""
+        return sorted(named for found in self._left.values() for named in found)
+
+    @property
+    def home(self) -> list[str]:
+        """The files that define candidates: those that time things mention timers most."""
+        return sorted(self._own)
+
+    def drop(self, named: Named) -> None:
+        """Asks no more about a candidate."""
+        self._left[named.name] = [other for other in self._left.get(named.name, ()) if other != named]
+        if not self._left[named.name]:
+            del self._left[named.name]
+
+    def read(self, paths: Iterable[str]) -> None:
+        """Looks through more files."""
+        for path in paths:
+            if not self._left:
+                return
+            source = self._raw(path)
+            for name in [name for name in self._left if name in source]:
+                if _is_mentioned(name, source, self._own.get(path, ())):
+                    del self._left[name]
 
 
 def _is_mentioned(name: bytes, source: bytes, defined: Iterable[Named]) -> bool:
     extents = [(named.start, named.end) for named in defined if named.name == name]
-    for match in re.finditer(rb"(?<![\w])%s(?!\w)" % re.escape(name), source):
-        outside = not any(start <= match.start() < end for start, end in extents)
-        if outside and not source.endswith((b"def ", b"class "), 0, match.start()):
-            return True
+    for place in _places(name, source):
+        whole = not _in_word(source[place - 1 : place]) and not _in_word(
+            source[place + len(name) : place + len(name) + 1]
+        )
+        if whole and not any(start <= place < end for start, end in extents):
+            if not source.endswith((b"def ", b"class "), 0, place):
+                return True
     return False
 
 
-def _definitions(path: str, source: bytes) -> list[Named]:
-    """Every definition; it ends before the first line that is indented no deeper."""
-    found: list[Named] = []
-    open_: list[tuple[int, int, bytes]] = []
-    for match in DEFINITION.finditer(source):
-        indent, start = len(match[1]), match.start()
-        while open_ and open_[-1][0] >= indent:
-            found.append(_closed(path, source, *open_.pop()))
-        open_.append((indent, start, match[2]))
-    found += [_closed(path, source, *item) for item in open_]
-    return sorted(found, key=lambda named: named.start)
+def _in_word(byte: bytes) -> bool:
+    return byte.isalnum() or byte == b"_"
 
 
-def _closed(path: str, source: bytes, indent: int, start: int, name: bytes) -> Named:
+def _holding(path: str, source: bytes, hits: list[int]) -> list[Named]:
+    """The definitions around some places; one ends before the first line that is indented no deeper."""
+    found = [(match.start(), len(match[1]), match[2]) for match in DEFINITION.finditer(source)]
+    holding: list[Named] = []
+    for order, (start, indent, name) in enumerate(found):
+        if name.startswith((b"__", b"test")):
+            continue
+        following = (other for other, deep, _ in found[order + 1 :] if deep <= indent)
+        if _any_between(hits, start, next(following, len(source))):
+            named = Named(path, start, _end(source, indent, start), name)
+            if _any_between(hits, named.start, named.end):
+                holding.append(named)
+    return holding
+
+
+def _end(source: bytes, indent: int, start: int) -> int:
     header = source.find(b":\n", start)
     dedent = re.compile(rb"^[ \t]{0,%d}[^\s#)\]}]" % indent, re.MULTILINE).search(source, max(header, start) + 2)
-    return Named(path, start, dedent.start() if dedent is not None else len(source), name)
+    return dedent.start() if dedent is not None else len(source)
 
 
 def _places(word: bytes, source: bytes) -> Iterable[int]:

@@ -40,10 +40,11 @@ def suppressions(units: Sequence[Unit]) -> Iterator[Suppression]:
 def _range(unit: Unit, comment: Comment) -> tuple[int, int]:
     """What a comment speaks of: its line, the function whose `def` it is, or the next statement."""
     line = _next_statement(unit, comment.line) if comment.alone else comment.line
-    for definition in (*unit.outline.functions, *unit.outline.classes):
-        first = getattr(definition, "first_line", definition.line)
-        if definition.line == line or (comment.alone and first == line):
-            return first, definition.end_line
+    extents = [(function.first_line, function.line, function.end_line) for function in unit.outline.functions]
+    extents += [(cls.line, cls.line, cls.end_line) for cls in unit.outline.classes]
+    for first, named, end in extents:
+        if named == line or (comment.alone and first == line):
+            return first, end
     if not comment.alone:
         return line, line
     return line, max((end for start, end in _statements(unit) if start == line), default=line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from timing_audit.evidence.mentions import Named, defined_around_clocks, never_mentioned
+from timing_audit.evidence.mentions import Mentions, Named, defined_around_clocks
 from timing_audit.evidence.spots import Spots
 from timing_audit.model.evidence import UnusedTimer
 from timing_audit.model.program import ClassRef, FunctionRef
@@ -29,11 +29,24 @@ class Unused:
         """The helpers without a caller."""
         candidates = [named for path in self._paths for named in defined_around_clocks(path, self._raw(path))]
         short = [named for named in candidates if named.end - named.start < LONGEST_HELPER]
-        left = never_mentioned(short, self._paths, self._raw)
-        for named in sorted(left):
-            unit = self._facts.library.unit(named.path)
-            found = self._judged(unit, named) if unit is not None else None
+        mentions = Mentions(short, self._raw)
+        mentions.read(mentions.home)
+        parsed = {unit.path: unit for unit in self._facts.library.units}
+        judged: dict[Named, UnusedTimer] = {}
+        for named in mentions.left:
+            found = self._judged(parsed[named.path], named) if named.path in parsed else None
             if found is not None:
+                judged[named] = found
+            elif named.path in parsed:
+                mentions.drop(named)
+        mentions.read(self._paths)
+        classes: set[str] = set()
+        for named in mentions.left:
+            unit = self._facts.library.unit(named.path)
+            found = judged.get(named) or (self._judged(unit, named) if unit is not None else None)
+            # The methods of a class that nothing mentions go without saying.
+            if found is not None and f"{named.path} {found.name.rpartition('.')[0]}" not in classes:
+                classes.update([f"{named.path} {found.name}"] if found.form == "class" else [])
                 yield found
 
     def _judged(self, unit: Unit, named: Named) -> UnusedTimer | None:
@@ -54,7 +67,9 @@ class Unused:
     def _times(self, unit: Unit, cls: Class) -> bool:
         """Whether objects of the class time for others: by `with`, or by a method."""
         methods = [f for f in unit.outline.functions if f.owner == cls.qualname and not f.name.startswith("__")]
-        entered = any(found.ref == ClassRef(unit.path, cls.qualname) for found in self._facts.survey.inferred(unit.path))
+        entered = any(
+            found.ref == ClassRef(unit.path, cls.qualname) for found in self._facts.survey.inferred(unit.path)
+        )
         return entered or any(self._form(unit, ref_of(unit, method)) for method in methods)
 
     def _form(self, unit: Unit, ref: FunctionRef) -> str:

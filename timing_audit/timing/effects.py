@@ -29,6 +29,7 @@ class Effects(EventEffects):
         self.calls = calls
         self.inference = inference
         self.enter: Callable[[Expr, Use], None] = lambda stack, use: None
+        self.kept = self._kept_event
 
     def call(self, call: Call, context: bool) -> Val:
         """What a call gives; `context` for one that is entered."""
@@ -135,10 +136,15 @@ class Effects(EventEffects):
         if rule.event_position is not None and rule.event_position < len(call.args):
             events = self.on.value(call.args[rule.event_position])
         elif not events.events and type(call.func) is Attr:
-            kept = call.func.value
-            known = self.inference.event_timing(self.on.frame, kept)
-            events = Val(events=frozenset((Event(self.on.places.key(kept), known),)))
+            events = self._kept_event(call.func.value)
         return EVENTS[rule.kind](self, call, events)
+
+    def _kept_event(self, kept: Expr) -> Val:
+        """The event that some other body made and kept in an attribute."""
+        if type(kept) not in PLACES:
+            return NOTHING
+        known = self.inference.event_timing(self.on.frame, kept)
+        return Val(events=frozenset((Event(self.on.places.key(kept), known),)))
 
     def _on_event(self, call: Call, receiver: Val) -> Val | None:
         name = terminal(call.func)

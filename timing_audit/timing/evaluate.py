@@ -239,6 +239,8 @@ class Expressions:
         reads = value.minus if accumulate else value.plus - {r for r in value.plus if r.shifted}
         for read in reads:
             if read.source == "read":
+                if type(target) is not Name and self.found.bound.get(read, key) != key:
+                    self.found.used.add(read)
                 self.found.bound.setdefault(read, key)
                 self.state.open |= {read}
             if self.places.outlives(target) and read.source != "place":

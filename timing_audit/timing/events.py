@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from timing_audit.model.syntax import Call
+from timing_audit.model.syntax import Call, Expr
 from timing_audit.model.timing import Clock, Elapsed, Purpose
 from timing_audit.timing.evaluate import Expressions
 from timing_audit.timing.facts import NOTHING, DeviceMark, Event, Measure, Read, SiteFact, Timed, Val
@@ -16,6 +16,7 @@ class EventEffects:
     def __init__(self, expressions: Expressions) -> None:
         self.on = expressions
         self.found = expressions.found
+        self.kept: Callable[[Expr], Val] = lambda expr: NOTHING
 
     def arguments(self, call: Call) -> list[Val]:
         """The values of a call's arguments, which count as used."""
@@ -51,6 +52,8 @@ class EventEffects:
         values = self.arguments(call)
         self.site(call, "cuda_event_elapsed", Purpose.TIMING, "")
         ends = [event for value in values[:1] for event in value.events]
+        if not ends and call.args:
+            ends = sorted(self.kept(call.args[0]).events, key=str)
         for start in sorted(receiver.events, key=str):
             for end in sorted(ends, key=str):
                 self._elapsed_between(start, end, call.line)
@@ -61,7 +64,6 @@ class EventEffects:
         self._read_at(line, start, end)
         for opening in records.get(start, ()):
             for closing in records.get(end, ()):
-                self.found.elapsed |= {opening, closing}
                 self.found.time(
                     Timed(
                         "event", opening, closing.line, closing.column, closing.position, opening.measure, "",

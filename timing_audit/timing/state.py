@@ -79,7 +79,6 @@ class Found:
         self.opens: dict[tuple[str, int, str], Effect] = {}
         self.closes: dict[tuple[str, int, str], Effect] = {}
         self.marks: dict[tuple[int, int], DeviceMark] = {}
-        self.elapsed: set[Read] = set()
         self.readings: dict[Elapsed, None] = {}
         self.loads: set[str] = set()
         self.returned: list[Use] = []

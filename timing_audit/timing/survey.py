@@ -118,7 +118,7 @@ class Survey:
         return self._wrappers[ref]
 
     def _only_calls(self, ref: FunctionRef, found: Sequence[Wrapper]) -> bool:
-        """Whether a function calls and times what it is given, and nobody here gives it anything: it is its own user."""
+        """Whether a function calls and times what it is given, and nobody here gives it anything."""
         return bool(found) and found[0].forms == CALLABLE and f"{ref.path}:{ref.line} {ref.qualname}" not in self._hops
 
     def is_timer(self, ref: FunctionRef) -> bool:
