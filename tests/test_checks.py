@@ -37,8 +37,10 @@ def cases() -> dict[str, tuple[str, str]]:
     return {row["id"]: (row["area"], row["input"]) for row in rows}
 
 
-def found(code: str, entries: tuple[str, ...] = EVERYTHING, **chosen_by: tuple[str, ...]) -> tuple[Finding, ...]:
-    options = Options(entries=entries, all_files=entries == EVERYTHING, no_probes=True, **chosen_by)
+def found(
+    code: str, entries: tuple[str, ...] = EVERYTHING, select: tuple[str, ...] = (), ignore: tuple[str, ...] = ()
+) -> tuple[Finding, ...]:
+    options = Options(entries=entries, all_files=entries == EVERYTHING, select=select, ignore=ignore, no_probes=True)
     return audit(example_tree(code), packs(), options).findings
 
 

@@ -47,7 +47,7 @@ def show_rule(settings: Settings, rule_id: str, form: str) -> None:
     if rule is None:
         from difflib import get_close_matches
 
-        known = [known.id for known in (*packs.rules, *CHECKS)]
+        known = [known.id for known in packs.rules] + [known.id for known in CHECKS]
         near = get_close_matches(rule_id, known, n=1)
         hint = f"did you mean {near[0]}?" if near else "`timing-audit rules list` names them"
         raise TimingAuditError(f"no rule is called {rule_id}", hint=hint, exit_code=USAGE)

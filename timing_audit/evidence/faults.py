@@ -23,6 +23,7 @@ class Faults:
         self._spots = spots
         self._bodies: tuple[BodyTiming, ...] = (*facts.modules, *facts.bodies.values())
         self._classes = classes
+        self._sources: list[BodyTiming | ClassTiming] = [*self._bodies, *classes]
         self._steps = {
             rule.family: name for rule in packs.select(CallRule) if rule.steps for name in reversed(rule.calls)
         }
@@ -51,7 +52,7 @@ class Faults:
 
     def mixed(self) -> Iterator[Mixed]:
         """Differences of unrelated clocks."""
-        for source in (*self._bodies, *self._classes):
+        for source in self._sources:
             for fault in source.mixed:
                 yield self._mixed(fault)
 
@@ -62,7 +63,7 @@ class Faults:
 
     def intervals(self) -> Iterator[Interval]:
         """Intervals on a clock that can step; where a helper reads the clock, it is told once, at the helper."""
-        own = (bracket for source in (*self._bodies, *self._classes) for bracket in source.brackets)
+        own = (bracket for source in self._sources for bracket in source.brackets)
         for bracket in own:
             if bracket.family in self._steps and not bracket.hops and bracket.clock is Clock.HOST:
                 yield Interval(self._spot(bracket), self._steps[bracket.family])

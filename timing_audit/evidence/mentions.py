@@ -82,9 +82,9 @@ def _is_mentioned(name: bytes, source: bytes, defined: Iterable[Named]) -> bool:
         whole = not _in_word(source[place - 1 : place]) and not _in_word(
             source[place + len(name) : place + len(name) + 1]
         )
-        if whole and not any(start <= place < end for start, end in extents):
-            if not source.endswith((b"def ", b"class "), 0, place):
-                return True
+        outside = whole and not any(start <= place < end for start, end in extents)
+        if outside and not source.endswith((b"def ", b"class "), 0, place):
+            return True
     return False
 
 

@@ -41,8 +41,8 @@ class _Reader:
         self._evaluator = evaluator
         self._packs = packs
         self._functions = [rule for rule in packs.select(FunctionRule) if not isinstance(rule, SetterRule)]
-        self._stages = [rule for rule in packs.select(StageRule) if rule.calls]
-        self._written = packs.select(WrittenRule)
+        stages = [rule for rule in packs.select(StageRule) if rule.calls]
+        self._written: list[StageRule | WrittenRule] = [*stages, *packs.select(WrittenRule)]
         self._modes = packs.select(PhaseRule)
         self._hints = packs.select(HintRule)
 
@@ -76,7 +76,7 @@ class _Reader:
 
     def _call(self, frame: Frame, call: Call) -> Iterator[Spoken]:
         yield from self._named(frame, call.func, call.line)
-        for rule in (*self._stages, *self._written):
+        for rule in self._written:
             if rule.matches_call(written(call.func)):
                 yield Spoken(frame.path, call.line, rule.id)
 
