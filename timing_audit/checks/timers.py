@@ -29,6 +29,7 @@ def _replays(check: Check, report: Report, evidence: Evidence) -> Iterator[Findi
         yield check.at(
             replay.spot,
             f"no device timer covers the graph replay behind {replay.text}; one covers its siblings ({siblings})",
+            confidence=HIGH if replay.shared else MEDIUM,
         )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from timing_audit.evidence.spots import Spots
@@ -16,35 +17,26 @@ from timing_audit.program.hotpath import State
 from timing_audit.program.scopes import nodes
 from timing_audit.program.written import written
 from timing_audit.timing.coverage import CLOCKS
-from timing_audit.timing.cycle import Transition
 from timing_audit.timing.describe import Facts
 from timing_audit.timing.regions import contains
 
 REPLAY = "graph-replay"
 MOST_SIBLINGS = 3
+WORD = re.compile(r"[A-Z][a-z0-9]*")
 
 
 class Way(NamedTuple):
-    """A call that leads to a replay, from one state of its caller."""
+    """A call that leads to a replay; `timed` tells that a device timer covers it, in some context at least."""
 
-    state: State
     ref: FunctionRef
     line: int
     end_line: int
-    column: int
     text: str
     timed: bool
 
 
-class Uncovered(NamedTuple):
-    """A call without a device timer, and siblings that have one."""
-
-    way: Way
-    covered: tuple[str, ...]
-
-
 class Replays:
-    """Walks from the replays towards the callers, as far as some of them are covered and some are not."""
+    """Compares the replays, and where several callers share one, its callers."""
 
     def __init__(self, facts: Facts, names: Evaluator, packs: Packs, spots: Spots) -> None:
         self._facts = facts
@@ -55,54 +47,57 @@ class Replays:
         rules = [rule for rule in packs.select(CallRule) if rule.kind == REPLAY]
         self._methods = frozenset(name.rpartition(".")[2] for rule in rules for name in rule.calls)
         self._calls: dict[FunctionRef, list[Call]] = {}
-        self._asked: dict[State, list[Uncovered]] = {}
 
     def found(self) -> Iterator[Replay]:
         """The replays without a device timer that have siblings with one."""
         told: dict[tuple[str, int], Replay] = {}
-        for way, covered in self._uncovered(list(self._ends())):
+        for way, covered, shared in self._uncovered():
             spot = self._spots.of(way.ref, way.ref.path, way.line, way.end_line)
-            told.setdefault((spot.file, spot.line), Replay(spot, way.text, covered))
+            places = tuple(dict.fromkeys(f"{other.ref.path}:{other.line}" for other in covered))
+            told.setdefault((spot.file, spot.line), Replay(spot, way.text, places[:MOST_SIBLINGS], shared))
         yield from (told[place] for place in sorted(told))
 
     def ending(self) -> set[State]:
         """The states whose bodies replay a graph themselves."""
-        return {way.state for way in self._ends()}
+        return {state for ref, call in self._ends() for state in self._states(ref, call)}
 
-    def _uncovered(self, ways: Sequence[Way]) -> list[Uncovered]:
-        """The uncovered ones of some sibling calls, taken back to where siblings part."""
-        covered = tuple(dict.fromkeys(_place(way) for way in ways if way.timed))
-        found: list[Uncovered] = []
-        for way in ways:
-            if not way.timed:
-                above = self._above(way.state)
-                found += above or ([Uncovered(way, covered[:MOST_SIBLINGS])] if covered else [])
-        return found
+    def _uncovered(self) -> Iterator[tuple[Way, list[Way], bool]]:
+        """Calls by callers some of which have a timer, and replays in classes whose kin have one."""
+        bare: list[Way] = []
+        kin: dict[str, list[Way]] = {}
+        for ref, call in self._ends():
+            end = self._end(ref, call)
+            ways = [end] if end.timed else self._callers(ref)
+            covered = [way for way in ways if way.timed]
+            if covered:
+                kin.setdefault(_kind(ref), []).extend(covered)
+                yield from ((way, covered, True) for way in ways if not way.timed)
+            else:
+                bare.append(end)
+        for end in bare:
+            if _kind(end.ref) in kin:
+                yield end, kin[_kind(end.ref)], False
 
-    def _above(self, state: State) -> list[Uncovered]:
-        """What is uncovered among the calls of a state; each state is asked once."""
-        if state not in self._asked:
-            self._asked[state] = []
-            ways = map(self._way, self._facts.cycle.into[state])
-            self._asked[state] = self._uncovered([way for way in ways if way is not None])
-        return self._asked[state]
+    def _callers(self, ref: FunctionRef) -> list[Way]:
+        """The calls of a function, one entry a place."""
+        found: dict[tuple[FunctionRef, int], Way] = {}
+        for state in self._facts.cycle.states[ref]:
+            for transition in self._facts.cycle.into[state]:
+                caller, edge = transition.caller.frame.function, transition.edge
+                if caller is not None:
+                    known = found.get((caller, edge.line))
+                    timed = self._device.is_timed(transition) or (known is not None and known.timed)
+                    found[caller, edge.line] = Way(caller, edge.line, edge.end_line, edge.text, timed)
+        return list(found.values())
 
-    def _way(self, transition: Transition) -> Way | None:
-        ref, edge = transition.caller.frame.function, transition.edge
-        if ref is None:
-            return None
-        timed = self._device.is_timed(transition)
-        return Way(transition.caller, ref, edge.line, edge.end_line, edge.column, edge.text, timed)
-
-    def _ends(self) -> Iterator[Way]:
+    def _ends(self) -> Iterator[tuple[FunctionRef, Call]]:
         """The replays themselves: calls of `replay` that lead out of the tree."""
-        for ref, states in self._facts.cycle.states.items():
-            if self._facts.roles.role(ref) != "hot" or ref in self._facts.timers:
-                continue
-            for call in self._replaying(ref):
-                for state in states:
-                    if self._leads_out(state, call):
-                        yield self._end(state, ref, call)
+        for ref in self._facts.cycle.states:
+            if self._facts.roles.role(ref) == "hot" and ref not in self._facts.timers:
+                yield from ((ref, call) for call in self._replaying(ref) if self._states(ref, call))
+
+    def _states(self, ref: FunctionRef, call: Call) -> list[State]:
+        return [state for state in self._facts.cycle.states[ref] if self._leads_out(state, call)]
 
     def _replaying(self, ref: FunctionRef) -> list[Call]:
         """The calls of a body by a replay's name."""
@@ -125,17 +120,20 @@ class Replays:
         rules = [self._packs.match_call(name) for name in named]
         return not named or any(rule is not None and rule.kind == REPLAY for rule in rules)
 
-    def _end(self, state: State, ref: FunctionRef, call: Call) -> Way:
-        here = self._facts.brackets.get(ref, ())
+    def _end(self, ref: FunctionRef, call: Call) -> Way:
+        states = self._states(ref, call)
         around = any(
             bracket.clock is Clock.DEVICE
             and contains(bracket, call.line, call.end_line, call.column)
-            and not self._facts.scopes.is_cycle(state, bracket)
-            for bracket in here
+            and not any(self._facts.scopes.is_cycle(state, bracket) for state in states)
+            for bracket in self._facts.brackets.get(ref, ())
         )
-        timed = around or state in self._device.inside
-        return Way(state, ref, call.line, call.end_line, call.column, written(call.func), timed)
+        timed = around or all(state in self._device.inside for state in states)
+        return Way(ref, call.line, call.end_line, written(call.func), timed)
 
 
-def _place(way: Way) -> str:
-    return f"{way.ref.path}:{way.line}"
+def _kind(ref: FunctionRef) -> str:
+    """What kin are alike in: the last word of the class (`Runner`), or the function's name where there is none."""
+    owner, _, name = ref.qualname.rpartition(".")
+    words = WORD.findall(owner.rpartition(".")[2])
+    return words[-1] if words else name

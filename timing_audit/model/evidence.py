@@ -81,11 +81,15 @@ class Silent(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """A replay of a graph that no device timer covers; `covered` are the places of siblings that one does."""
+    """A replay of a graph that no device timer covers; `covered` are the places of siblings that one does.
+
+    `shared` tells that they are calls of the same replay; else their classes are of one kind.
+    """
 
     spot: Spot
     text: str
     covered: tuple[str, ...]
+    shared: bool
 
 
 class UnusedTimer(NamedTuple):

@@ -48,15 +48,18 @@ class Starts:
         if not self.is_start_or_stop(value):
             return ""
         summary = self.summary(value)
-        if summary.opens or any(mark.role == "start" for mark in summary.marks):
-            return "start"
+        if summary.closes and self._ends_for_others(value, summary):
+            return "stop"
+        return "start" if summary.opens or any(mark.role != "end" for mark in summary.marks) else ""
+
+    def _ends_for_others(self, value: FunctionValue, summary: Summary) -> bool:
         function = self.names.function(value.ref)
         if not function.in_class:
-            return "stop"
+            return True
         owner = ClassRef(value.ref.path, function.owner)
         others = [other for other in self.bodies.methods(owner) if not other.qualname.endswith(".__init__")]
         opened = (self.summary(FunctionValue(other, owner, None)) for other in others if other != value.ref)
-        return "stop" if any(_meet(other, summary) for other in opened) else ""
+        return any(_meet(other, summary) for other in opened)
 
     def summary(self, value: Value) -> Summary:
         """What calling the function leaves started or ended for others; empty where it also works."""
