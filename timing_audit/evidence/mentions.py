@@ -12,6 +12,9 @@ CLOCKS = (
     b"perf_counter", b"process_time", b"monotonic", b"time.time", b"time_ns", b"default_timer", b"elapsed_time",
     b"enable_timing", b"record_function", b"range_push", b"nvtx", b"datetime.now", b"synchronize",
 )  # fmt: skip
+PROSE = re.compile(
+    rb"`|\.(?:[ \t]|$)|[ \t]+(?!(?:as|if|for|or|and|in|is|else|not|import|async|from)\b)[A-Za-z]", re.MULTILINE
+)
 TESTING = re.compile(r"(^|/)(tests?|testing)/|(^|/)(test_|conftest)")
 
 
@@ -83,9 +86,15 @@ def _is_mentioned(name: bytes, source: bytes, defined: Iterable[Named]) -> bool:
             source[place + len(name) : place + len(name) + 1]
         )
         outside = whole and not any(start <= place < end for start, end in extents)
-        if outside and not source.endswith((b"def ", b"class "), 0, place):
+        if outside and not source.endswith((b"def ", b"class "), 0, place) and not _is_prose(source, place, len(name)):
             return True
     return False
+
+
+def _is_prose(source: bytes, place: int, length: int) -> bool:
+    """Whether a name stands in a comment, or in a sentence of a docstring: what follows it is no code."""
+    line = source[source.rfind(b"\n", 0, place) + 1 : place]
+    return b"#" in line or PROSE.match(source, place + length) is not None
 
 
 def _in_word(byte: bytes) -> bool:

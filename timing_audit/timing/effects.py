@@ -276,12 +276,19 @@ class Effects(EventEffects):
                 return value
             if name in TAKING:
                 self.arguments(call)
-                return self.on.state.parts(self.on.places.key(call.func.value))
+                return self._taken(call, call.func.value)
         if name in THROUGH and type(call.func) is Name:
             return self._through(call)
         self.arguments(call)
         self.note_other(call)
         return Val(uses=receiver.uses) if type(call.func) is not Attr else NOTHING
+
+    def _taken(self, call: Call, collection: Expr) -> Val:
+        """`starts.pop(key)`; of a collection that outlives the body, what another body may have put there."""
+        known = self.on.state.parts(self.on.places.key(collection))
+        if known != NOTHING or not call.args or not self.on.places.outlives(collection):
+            return known
+        return self.on.value(Subscript(collection, call.args[0]))
 
     def note_other(self, call: Call) -> None:
         """Notes a call that has nothing to do with time."""

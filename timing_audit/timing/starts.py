@@ -45,9 +45,11 @@ class Starts:
 
     def form(self, value: FunctionValue) -> str:
         """`start`, `stop` or nothing; what an object does with the time of its own making is none of these."""
+        summary = self.summary(value)
+        if any(GLOBAL in root_name(effect.place) for effect in summary.opens):
+            return "start"
         if not self.is_start_or_stop(value):
             return ""
-        summary = self.summary(value)
         if summary.closes and self._ends_for_others(value, summary):
             return "stop"
         return "start" if summary.opens or any(mark.role != "end" for mark in summary.marks) else ""
