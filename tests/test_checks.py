@@ -94,21 +94,21 @@ def test_ids_are_the_contract() -> None:
 # open, from the source: time.time() can step, and a wait for a device or an event is told once, as a note.
 CASE_FAULTS: dict[str, list[tuple[int, str, str]]] = {
     "match-aliased-clocks": [(17, "wall-clock-interval", "warning")],
-    "match-events-that-do-not-time": [(19, "sync-on-hot-path", "note")],
-    "match-device-module-events": [(16, "sync-on-hot-path", "note")],
+    "match-events-that-do-not-time": [(19, "sync-on-hot-path", "info")],
+    "match-device-module-events": [(16, "sync-on-hot-path", "info")],
     "match-span-among-with-items": [],
     "match-decorator-spans": [],
     "match-span-helper-of-helper": [],
     "match-text-only-timers": [],
     "match-timestamps-and-deadlines": [],
     "match-stop-inside-fstring": [],
-    "pair-synchronized-host-clock": [(7, "sync-on-hot-path", "note"), (8, "wall-clock-interval", "warning")],
+    "pair-synchronized-host-clock": [(7, "sync-on-hot-path", "info"), (8, "wall-clock-interval", "warning")],
     "pair-timer-class-without-sync": [(14, "host-clock-around-device-work", "warning")],
     "pair-accumulate-negative-start": [(19, "unpaired-clock-read", "warning")],
     "pair-sum-then-minus-start": [],
     "pair-across-methods": [(15, "unpaired-clock-read", "warning")],
-    "pair-exit-before-stop": [(7, "bracket-skipped-by-exit", "warning"), (10, "bracket-skipped-by-exit", "note")],
-    "pair-event-lists-zipped": [(11, "sync-on-hot-path", "note")],
+    "pair-exit-before-stop": [(7, "bracket-skipped-by-exit", "warning"), (10, "bracket-skipped-by-exit", "info")],
+    "pair-event-lists-zipped": [(11, "sync-on-hot-path", "info")],
     "pair-mixed-clocks": [(10, "mixed-clocks", "error")],
     "pair-nvtx-push-pop-unbalanced": [(11, "bracket-skipped-by-exit", "warning")],
     "pair-lap-timer": [],
@@ -239,7 +239,7 @@ def test_without_the_comment_it_is_found() -> None:
     ],
 )
 def test_a_comment_that_silences_nothing_is_reported(comment: str) -> None:
-    assert faults(QUEUED % ("", "", comment)) == [(8, "mixed-clocks", "error"), (8, "unused-suppression", "note")]
+    assert faults(QUEUED % ("", "", comment)) == [(8, "mixed-clocks", "error"), (8, "unused-suppression", "info")]
 
 
 def test_a_comment_in_a_string_is_text() -> None:
@@ -262,7 +262,7 @@ def queued(request):
     request.wait()
     return time.perf_counter() - received
 """
-    assert faults(code) == [(4, "unused-suppression", "note"), (10, "mixed-clocks", "error")]
+    assert faults(code) == [(4, "unused-suppression", "info"), (10, "mixed-clocks", "error")]
 
 
 def test_leftover_probes_are_reported_only_where_none_may_be() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 
@@ -60,6 +61,15 @@ def test_the_stage_that_only_a_docstring_names_is_told() -> None:
 
     assert "the docstring of spec_stage_span" in told.message
     assert "names verify" in told.message
+
+
+def test_what_was_written_down_by_hand_is_found() -> None:
+    wanted = json.loads((ENGINE.parent / "expected.json").read_text(encoding="utf-8"))["findings"]
+    checks = {row["check"] for row in wanted}
+
+    assert sorted((row["check"], row["file"], row["function"]) for row in wanted) == sorted(
+        (f.check, f.file, f.function) for f in findings() if f.check in checks
+    )
 
 
 def test_helpers_and_setters_that_nothing_calls() -> None:

@@ -9,7 +9,7 @@ from timing_audit.model.checks import CheckExample, CheckPage
 from timing_audit.model.evidence import Evidence, Spot
 from timing_audit.model.report import Finding, Report
 
-ERROR, WARNING, NOTE = "error", "warning", "note"
+ERROR, WARNING, NOTE = "error", "warning", "info"
 HIGH, MEDIUM, LOW = "high", "medium", "low"
 Judge = Callable[["Check", Report, Evidence], Iterable[Finding]]
 

@@ -10,7 +10,7 @@ from timing_audit.model.evidence import Evidence, Spot
 from timing_audit.model.report import UNTIMED, Finding, FunctionFact, Report, Row, StageRow
 
 DECODE = "decode"
-SUBSTITUTES = "`timing-audit apply --codemod` inserts timers; `strip` takes them out again"
+HOW = "`timing-audit apply --codemod` inserts timers; `strip` takes them out again"
 
 
 def _stages(check: Check, report: Report, evidence: Evidence) -> Iterator[Finding]:
@@ -23,10 +23,7 @@ def _stages(check: Check, report: Report, evidence: Evidence) -> Iterator[Findin
     functions = {(fact.file, fact.line): fact for fact in report.functions}
     for stage, row, workers in told.values():
         spot = _entry(stage, row, functions)
-        partly = (
-            f"{sum(map(bool, stage.timed_calls))} clocks time some of its calls; " if any(stage.timed_calls) else ""
-        )
-        seen = "only a profiler sees it; " if stage.timed.trace else partly
+        known = _partly(stage)
         message = f"no timer covers the {stage.stage} stage of {', '.join(workers)} in {row.phase}"
         notes = "".join(
             f"; the docstring of {wrapper.name} ({wrapper.file}:{wrapper.line}) names {stage.stage}, and nothing "
@@ -34,8 +31,15 @@ def _stages(check: Check, report: Report, evidence: Evidence) -> Iterator[Findin
             for wrapper in report.summary.wrappers
             if stage.stage in wrapper.unwrapped
         )  # fmt: skip
-        told_calls = f" ({seen}{stage.calls} call{'s' if stage.calls > 1 else ''})" if seen else ""
-        yield check.at(spot, message + told_calls + notes)
+        yield check.at(spot, message + (f" ({known})" if known else "") + notes)
+
+
+def _partly(stage: StageRow) -> str:
+    """What is known of a stage although it is not timed."""
+    if stage.timed.trace:
+        return "only a profiler sees it"
+    some = zip(("host", "device", "trace"), stage.timed_calls, strict=True)
+    return ", ".join(f"{clock}: {count} of {stage.calls} calls" for clock, count in some if count)
 
 
 def _entry(stage: StageRow, row: Row, functions: dict[tuple[str, int], FunctionFact]) -> Spot:
@@ -93,7 +97,7 @@ UNTIMED_STAGE = Check(
         "Where a stage is not timed, nobody knows its share of the cycle, and tuning it is guessing. A timer deeper "
         "inside does not time the stage, and a bracket around several stages tells none of them apart.",
         WARNING,
-        f"put a timer around the call that enters it; {SUBSTITUTES}",
+        f"put a timer around the call that enters it; {HOW}",
         (
             example(
                 "a cycle without timers",
@@ -146,7 +150,7 @@ UNTIMED_FUNCTION = Check(
         "A function of the hot path that no host or device timer covers.",
         "It runs in every cycle and its time is nobody's: it hides in what is left over when the stages are added up.",
         NOTE,
-        SUBSTITUTES,
+        HOW,
         (
             example(
                 "a helper of the cycle",

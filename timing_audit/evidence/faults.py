@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from timing_audit.evidence.spots import Spots
 from timing_audit.model.evidence import HotSync, Interval, LooseEnd, Mixed, Spot
 from timing_audit.model.pack import CallRule, Packs
+from timing_audit.model.program import FunctionRef
+from timing_audit.model.syntax import Try
 from timing_audit.model.timing import BodyTiming, Bracket, ClassTiming, Clock, MixedClocks, Unpaired
 from timing_audit.program.engine import PHASES
+from timing_audit.program.scopes import nodes
 from timing_audit.timing.describe import Facts
 
 KEPT = re.compile(r"self\.(\w+)$")
@@ -71,6 +74,17 @@ class Faults:
     def _spot(self, bracket: Bracket) -> Spot:
         return self._spots.of(bracket.function, bracket.file, bracket.start_line, bracket.end_line)
 
+    def _is_after_failure(self, ref: FunctionRef, line: int) -> bool:
+        """Whether a line stands in an `except` clause: no cycle that works comes there."""
+        handlers = [
+            stmt.line <= line <= stmt.end_line
+            for node in nodes(self._facts.library.body(ref))
+            if type(node) is Try
+            for handler in node.handlers
+            for stmt in handler.body
+        ]
+        return any(handlers)
+
     def syncs(self) -> Iterator[HotSync]:
         """Waits of the host on the hot path."""
         for body in self._facts.bodies.values():
@@ -78,6 +92,8 @@ class Faults:
             if ref is None or ref in self._facts.timers or self._facts.roles.role(ref) != "hot":
                 continue
             for sync in body.syncs:
+                if self._is_after_failure(ref, sync.line):
+                    continue
                 spot = self._spots.of(ref, sync.file, sync.line)
                 if spot.phase in PHASES:
                     # What is read behind a wait is what the wait is for, wherever it was recorded.

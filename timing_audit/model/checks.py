@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-SEVERITIES = ("error", "warning", "note")
+SEVERITIES = ("error", "warning", "info")
 CONFIDENCES = ("high", "medium", "low")
 EVERY_FUNCTION = ("*",)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -31,6 +32,7 @@ class Style(NamedTuple):
 
 
 DEFAULT = Style()
+PLACE = re.compile(r"\b(?:[\w.-]+/)+[\w-]+\.py:\d+")
 
 
 def render_text(report: Report, style: Style = DEFAULT) -> str:
@@ -202,20 +204,20 @@ class _Text:
     def _findings(self) -> Iterator[str]:
         """What the checks say beside the coverage gaps, which are told above."""
         style = self._style
-        codes = {"error": RED, "warning": RED, "note": DIM}
+        codes = {"error": RED, "warning": RED, "info": DIM}
         told = list(findings_of(self._report.findings, everything=style.top is None))
         if not told:
             return
         shown = told if style.top is None else told[: style.top]
         more = f", the first {len(shown)} of {len(told):,}" if len(shown) < len(told) else ""
-        counts = ", ".join(
-            _count(sum(f.severity == severity for f in self._report.findings), severity) for severity in codes
-        )  # fmt: skip
+        numbers = {name: sum(f.severity == name for f in self._report.findings) for name in codes}
+        counts = f"{_count(numbers['error'], 'error')}, {_count(numbers['warning'], 'warning')}, {numbers['info']:,} info"
         yield self._title(f"findings{more} ({counts} in all, coverage gaps among them)")
         for finding in shown:
             severity = style.paint(codes[finding.severity], finding.severity)
             place = self._place(finding.file, finding.line, finding.end_line)
-            yield f"  {place} {severity}: {finding.message} [{finding.check}]"
+            message = PLACE.sub(lambda match: self._style.prefix + match[0], finding.message)
+            yield f"  {place} {severity}: {message} [{finding.check}]"
 
     def _unknown(self) -> Iterator[str]:
         for name, figures in (
@@ -242,7 +244,7 @@ class _Text:
 def findings_of(findings: Iterable[Finding], *, everything: bool) -> Iterator[Finding]:
     """The findings that a text lists: not the coverage gaps, and notes only where everything is wanted."""
     for finding in findings:
-        if not finding.check.startswith(UNTIMED) and (everything or finding.severity != "note"):
+        if not finding.check.startswith(UNTIMED) and (everything or finding.severity != "info"):
             yield finding
 
 
