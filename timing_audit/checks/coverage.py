@@ -26,7 +26,7 @@ def _stages(check: Check, report: Report, evidence: Evidence) -> Iterator[Findin
         known = _partly(stage)
         message = f"no timer covers the {stage.stage} stage of {', '.join(workers)} in {row.phase}"
         notes = "".join(
-            f"; the docstring of {wrapper.name} ({wrapper.file}:{wrapper.line}) names {stage.stage}, and nothing "
+            f"; the docstring of {wrapper.name} at {wrapper.file}:{wrapper.line} names {stage.stage}, and nothing "
             "wraps it"
             for wrapper in report.summary.wrappers
             if stage.stage in wrapper.unwrapped

@@ -32,7 +32,7 @@ def _wrong(check: Check, report: Report, evidence: Evidence) -> Iterator[Finding
         if wrong.cause:
             message = (
                 f"a batch of the {wrong.times} stage is built with the mode {wrong.label}, and the timers that follow "
-                f"the mode ({wrong.cause}) book its time under {wrong.says}"
+                f"the mode, at {wrong.cause}, book its time under {wrong.says}"
             )
         else:
             message = f"`{wrong.label}` says {wrong.says}, and what it times is the {wrong.times} stage"

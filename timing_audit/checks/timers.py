@@ -28,7 +28,7 @@ def _replays(check: Check, report: Report, evidence: Evidence) -> Iterator[Findi
         siblings = ", ".join(replay.covered)
         yield check.at(
             replay.spot,
-            f"no device timer covers the graph replay behind {replay.text}; one covers its siblings ({siblings})",
+            f"no device timer covers the graph replay behind {replay.text}; one covers its siblings, at {siblings}",
             confidence=HIGH if replay.shared else MEDIUM,
         )
 
