@@ -9,44 +9,23 @@ from pathlib import Path
 
 import pytest
 
+from tests.checking import EVERYTHING, GAPS, faults, found, packs
 from timing_audit.checks.base import Check
 from timing_audit.checks.registry import CHECKS, chosen, find
 from timing_audit.errors import USAGE, TimingAuditError
 from timing_audit.examples import example_tree
 from timing_audit.model.checks import CONFIDENCES, SEVERITIES, CheckExample
 from timing_audit.model.options import Options
-from timing_audit.model.pack import Packs
-from timing_audit.model.report import Finding
-from timing_audit.packs.load import load_packs
 from timing_audit.pipeline import audit
 
 CASES = Path(__file__).parent / "data" / "cases.jsonl"
 FINDS = re.compile(r"# finds: ([\w-]+)")
-EVERYTHING = ("*",)
-GAPS = ("untimed-stage", "untimed-function", "untimed-region")
-
-
-@cache
-def packs() -> Packs:
-    return load_packs()
 
 
 @cache
 def cases() -> dict[str, tuple[str, str]]:
     rows = map(json.loads, CASES.read_text(encoding="utf-8").splitlines())
     return {row["id"]: (row["area"], row["input"]) for row in rows}
-
-
-def found(
-    code: str, entries: tuple[str, ...] = EVERYTHING, select: tuple[str, ...] = (), ignore: tuple[str, ...] = ()
-) -> tuple[Finding, ...]:
-    options = Options(entries=entries, all_files=entries == EVERYTHING, select=select, ignore=ignore, no_probes=True)
-    return audit(example_tree(code), packs(), options).findings
-
-
-def faults(code: str) -> list[tuple[int, str, str]]:
-    """All but the coverage gaps."""
-    return sorted((f.line, f.check, f.severity) for f in found(code) if f.check not in GAPS)
 
 
 EXAMPLES = [(check, example) for check in CHECKS for example in (*check.page.bad, *check.page.good)]

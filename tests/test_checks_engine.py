@@ -22,7 +22,10 @@ def sources() -> dict[str, bytes]:
     return {path.relative_to(ENGINE).as_posix(): path.read_bytes() for path in sorted(ENGINE.rglob("*.py"))}
 
 
-def findings(changed: dict[str, bytes] | None = None, options: Options = Options()) -> tuple[Finding, ...]:
+AS_IT_IS = Options()
+
+
+def findings(changed: dict[str, bytes] | None = None, options: Options = AS_IT_IS) -> tuple[Finding, ...]:
     files = sources() | (changed or {})
     tree = Tree("mini", "sglang", "", tuple(sorted(files)), (), Layout(), files.__getitem__)
     return audit(tree, load_packs(), options).findings
@@ -109,8 +112,7 @@ def test_a_timer_around_the_replay_or_its_stand_in_speaks() -> None:
     change = changed(
         "speculative/eagle_draft_worker.py",
         "        columns = [draft_input.verified_id, *token_lists]\n",
-        "        logger.info(time.perf_counter() - begun)\n"
-        "        columns = [draft_input.verified_id, *token_lists]\n",
+        "        logger.info(time.perf_counter() - begun)\n        columns = [draft_input.verified_id, *token_lists]\n",
     )
     change = {
         file: source.replace(

@@ -74,6 +74,17 @@ class Faults:
     def _spot(self, bracket: Bracket) -> Spot:
         return self._spots.of(bracket.function, bracket.file, bracket.start_line, bracket.end_line)
 
+    def _own_timer(self, ref: FunctionRef, body: BodyTiming) -> int:
+        """Where the timer begins of which the function is an end; 0 where it is none."""
+        for end in body.ends:
+            for found in self._classes:
+                for bracket in found.brackets:
+                    if (bracket.file, bracket.end_line) == (body.file, end.line):
+                        return bracket.start_line
+        if body.starts:
+            return body.starts[0].line
+        return ref.line if self._facts.survey.form(ref) in ("start", "stop") else 0
+
     def _is_after_failure(self, ref: FunctionRef, line: int) -> bool:
         """Whether a line stands in an `except` clause: no cycle that works comes there."""
         handlers = [
@@ -98,4 +109,4 @@ class Faults:
                 if spot.phase in PHASES:
                     # What is read behind a wait is what the wait is for, wherever it was recorded.
                     read = min((reading.line for reading in body.elapsed if reading.line > sync.line), default=0)
-                    yield HotSync(spot, sync.target, sync.timer_line or read)
+                    yield HotSync(spot, sync.target, sync.timer_line or read or self._own_timer(ref, body))

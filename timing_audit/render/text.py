@@ -210,8 +210,8 @@ class _Text:
             return
         shown = told if style.top is None else told[: style.top]
         more = f", the first {len(shown)} of {len(told):,}" if len(shown) < len(told) else ""
-        numbers = {name: sum(f.severity == name for f in self._report.findings) for name in codes}
-        counts = f"{_count(numbers['error'], 'error')}, {_count(numbers['warning'], 'warning')}, {numbers['info']:,} info"
+        errors, warnings, infos = (sum(f.severity == name for f in self._report.findings) for name in codes)
+        counts = f"{_count(errors, 'error')}, {_count(warnings, 'warning')}, {infos:,} info"
         yield self._title(f"findings{more} ({counts} in all, coverage gaps among them)")
         for finding in shown:
             severity = style.paint(codes[finding.severity], finding.severity)

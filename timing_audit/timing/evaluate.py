@@ -75,6 +75,8 @@ class Expressions:
         if type(expr) is Attr:
             self.found.loads.add(key)
         if found is None:
+            if using and type(expr) is Name:
+                self.use(self.state.parts(key))
             return self._symbol(expr)
         return self.use(found) if using else found
 

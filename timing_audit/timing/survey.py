@@ -69,10 +69,9 @@ class Survey:
     def module(self, path: str) -> BodyTiming:
         """The timing of a module's own statements, those of its classes included."""
         unit = self._library.unit(path)
-        if unit is None:
-            return BodyTiming(path, None)
-        blocks = (unit.outline.body, *(cls.body for cls in unit.outline.classes))
-        return joined([self._timing.body(Frame(path, None, None), block) for block in blocks if block])
+        blocks = (unit.outline.body, *(cls.body for cls in unit.outline.classes)) if unit is not None else ()
+        bodies = [self._timing.body(Frame(path, None, None), block) for block in blocks if block]
+        return joined(bodies) if bodies else BodyTiming(path, None)
 
     def across_methods(self, path: str) -> list[Bracket]:
         """The brackets whose ends lie in two methods of a class of this file, its bases included."""
