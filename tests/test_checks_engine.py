@@ -131,3 +131,63 @@ def test_a_narrowed_report_holds_the_findings_of_its_part() -> None:
 
     assert stages == [("EAGLEWorker.forward_batch_generation", name) for name in ("draft", "verify", "draft_extend")]
     assert not [f for f in told if f.function.startswith(("EAGLEWorkerV2", "EagleDraftWorker"))]
+
+
+MODED = """
+class DeviceTimer:
+    def __init__(self, reporter):
+        self.start, self.end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+
+    @contextmanager
+    def wrap(self, metadata):
+        self.start.record()
+        yield
+        self.end.record()
+
+
+class ForwardBatch:
+    def __init__(self, forward_mode):
+        self.forward_mode = forward_mode
+
+
+class ModelRunner:
+    def __init__(self):
+        self.device_timer = DeviceTimer(print)
+
+    def forward(self, forward_batch):
+        with self.device_timer.wrap({"category": forward_batch.forward_mode.name}):
+            return self.model.forward(forward_batch)
+
+
+class DFlashWorker:
+    def __init__(self):
+        self.draft_model_runner = ModelRunner()
+
+    def forward_batch_generation(self, batch):
+        block = ForwardBatch(forward_mode=ForwardMode.%s)
+        return self.draft_model_runner.forward(block)
+"""
+HEAD = (
+    "from contextlib import contextmanager\nfrom enum import Enum, auto\nimport torch\n\n\nclass ForwardMode(Enum):\n"
+)
+
+
+def moded(mode: str) -> list[tuple[int, str]]:
+    members = "".join(f"    {name} = auto()\n" for name in ("EXTEND", "DECODE", "IDLE", "TARGET_VERIFY", "MIXED"))
+    code = (HEAD + members + MODED % mode).encode()
+    tree = Tree("m", "", "", ("dflash.py",), (), Layout(), lambda path: code)
+    found = audit(tree, load_packs(), Options()).findings
+    line = code.split(b"\n").index(f"        block = ForwardBatch(forward_mode=ForwardMode.{mode})".encode()) + 1
+    return [(f.line - line, f.message) for f in found if f.check == "mislabelled-stage"]
+
+
+def test_a_draft_that_is_built_as_a_verification_is_booked_as_one() -> None:
+    ((line, message),) = moded("TARGET_VERIFY")
+
+    assert line == 0
+    assert message.startswith("a batch of the draft stage is built with the mode TARGET_VERIFY")
+    assert message.endswith("book its time under verify")
+
+
+def test_a_draft_with_a_mode_that_names_no_stage_is_left_alone() -> None:
+    assert moded("DECODE") == []

@@ -76,12 +76,13 @@ class Audit:
         self._lost: dict[str, str] = {}
 
     def run(self) -> Report:
-        """The report without findings."""
-        return self._described()[0]
+        """The whole report, without findings."""
+        return self._report(*self._gather())
 
     def judged(self) -> tuple[Report, Evidence]:
         """The report, and what the checks judge beside it."""
-        report, facts, files = self._described()
+        facts, files = self._gather()
+        report = self._report(facts, files)
         describer = Describer(facts, facts.cycle.workers)
         evidence = collect(
             facts, describer, self._names, self._packs, files, self._tree.paths, self._raw,
@@ -89,15 +90,14 @@ class Audit:
         )  # fmt: skip
         return report, evidence
 
-    def _described(self) -> tuple[Report, Facts, list[Unit]]:
+    def _gather(self) -> tuple[Facts, list[Unit]]:
         entries = self._entries()
         cycle = self._flat(entries) if self._everything else self._cycle(entries)
         captured = self._captured()
         hot = set(cycle.states)
         roles = Roles(self._names, self._packs, self._engine, hot, captured)
         files = self._files(hot | captured)
-        facts = self._facts(cycle, roles, files)
-        return self._report(facts, files), facts, files
+        return self._facts(cycle, roles, files), files
 
     def _flat(self, entries: tuple[State, ...]) -> Cycle:
         """Every function an entry of its own, in decode, without a stage."""

@@ -27,9 +27,11 @@ class Unused:
 
     def found(self) -> Iterator[UnusedTimer]:
         """The helpers without a caller."""
-        candidates = [named for path in self._paths for named in defined_around_clocks(path, self._raw(path))]
+        # Every file is looked at twice, and reading costs as much as looking.
+        sources = {path: self._raw(path) for path in self._paths}
+        candidates = [named for path, source in sources.items() for named in defined_around_clocks(path, source)]
         short = [named for named in candidates if named.end - named.start < LONGEST_HELPER]
-        mentions = Mentions(short, self._raw)
+        mentions = Mentions(short, sources.__getitem__)
         mentions.read(mentions.home)
         parsed = {unit.path: unit for unit in self._facts.library.units}
         judged: dict[Named, UnusedTimer] = {}
