@@ -84,6 +84,15 @@ def test_helpers_and_setters_that_nothing_calls() -> None:
     ]
 
 
+def test_in_a_part_of_a_package_a_helper_may_have_callers_elsewhere() -> None:
+    files = {path: source for path, source in sources().items() if path != "sglang/__init__.py"}
+    tree = Tree("mini", "sglang", "", tuple(files), (), Layout(), files.__getitem__)
+    told = [f for f in audit(tree, load_packs(), AS_IT_IS).findings if f.check == "timer-never-called"]
+
+    assert {(f.severity, f.confidence) for f in told} == {("info", "low")}
+    assert all(f.message.startswith("nothing in this part of the package mentions") for f in told)
+
+
 def test_a_replay_beside_a_timed_one() -> None:
     """Only the draft's runner times its replay: the other two are told, with the place of that one."""
     told = [f for f in findings() if f.check == "replay-without-timer"]

@@ -86,7 +86,7 @@ class Audit:
         describer = Describer(facts, facts.cycle.workers)
         evidence = collect(
             facts, describer, self._names, self._packs, files, self._tree.paths, self._raw,
-            no_probes=self._options.no_probes,
+            package=self._tree.package, no_probes=self._options.no_probes,
         )  # fmt: skip
         return report, evidence
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from timing_audit.checks.base import HIGH, MEDIUM, NOTE, WARNING, Check, example
+from timing_audit.checks.base import HIGH, LOW, MEDIUM, NOTE, WARNING, Check, example
 from timing_audit.model.checks import CheckPage
 from timing_audit.model.evidence import Evidence
 from timing_audit.model.report import Finding, Report
@@ -19,8 +19,13 @@ SILENT = {
 
 def _never_called(check: Check, report: Report, evidence: Evidence) -> Iterator[Finding]:
     for unused in evidence.unused:
-        spot = unused.spot._replace(end_line=unused.spot.end_line)
-        yield check.at(spot, f"nothing in the target mentions {unused.name}, a timing helper ({unused.form})")
+        where = "the target" if unused.whole else "this part of the package"
+        yield check.at(
+            unused.spot,
+            f"nothing in {where} mentions {unused.name}, a timing helper ({unused.form})",
+            severity=WARNING if unused.whole else NOTE,
+            confidence=HIGH if unused.whole else LOW,
+        )
 
 
 def _replays(check: Check, report: Report, evidence: Evidence) -> Iterator[Finding]:

@@ -25,7 +25,7 @@ Raw = Callable[[str], bytes]
 
 def collect(
     facts: Facts, describer: Describer, names: Evaluator, packs: Packs, files: Sequence[Unit],
-    paths: Sequence[str], raw: Raw, *, no_probes: bool,
+    paths: Sequence[str], raw: Raw, *, package: str, no_probes: bool,
 ) -> Evidence:  # fmt: skip
     """What the checks judge; `paths` and `raw` are the whole tree, `no_probes` tells that it must hold none."""
     spots = Spots(facts, describer)
@@ -43,7 +43,7 @@ def collect(
         syncs=tuple(faults.syncs()),
         silent=tuple(Capture(facts, names, packs, spots, replays.ending()).silent()),
         replays=tuple(replays.found()),
-        unused=tuple(Unused(facts, spots, paths, raw).found()),
+        unused=tuple(Unused(facts, spots, paths, raw, package).found()),
         labels=tuple(labels.spelled()),
         wrong_labels=(*labels.wrong(), *Modes(facts, packs, spots).wrong()),
         probes=tuple(probes(paths, raw)) if no_probes else (),

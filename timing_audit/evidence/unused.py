@@ -19,11 +19,14 @@ PLAIN = ("contextmanager", "asynccontextmanager", "staticmethod", "classmethod",
 class Unused:
     """Searches the bytes of a whole tree; only what is never mentioned is parsed and judged."""
 
-    def __init__(self, facts: Facts, spots: Spots, paths: Sequence[str], raw: Callable[[str], bytes]) -> None:
+    def __init__(
+        self, facts: Facts, spots: Spots, paths: Sequence[str], raw: Callable[[str], bytes], package: str
+    ) -> None:
         self._facts = facts
         self._spots = spots
         self._paths = paths
         self._raw = raw
+        self._whole = not package or f"{package}/__init__.py" in paths
 
     def found(self) -> Iterator[UnusedTimer]:
         """The helpers without a caller."""
@@ -59,11 +62,11 @@ class Unused:
                 ref = ref_of(unit, function)
                 form = self._form(unit, ref)
                 spot = self._spots.of(ref, unit.path, line, function.end_line)
-                return UnusedTimer(spot, function.qualname, form) if form else None
+                return UnusedTimer(spot, function.qualname, form, self._whole) if form else None
         for cls in unit.outline.classes:
             if cls.name == name and cls.line == line:
                 spot = self._spots.of(None, unit.path, line, cls.end_line)._replace(function=cls.qualname)
-                return UnusedTimer(spot, cls.qualname, "class") if self._times(unit, cls) else None
+                return UnusedTimer(spot, cls.qualname, "class", self._whole) if self._times(unit, cls) else None
         return None
 
     def _times(self, unit: Unit, cls: Class) -> bool:

@@ -93,11 +93,15 @@ class Replay(NamedTuple):
 
 
 class UnusedTimer(NamedTuple):
-    """A timing helper that nothing calls; `form` is `start`, `stop`, `context`, `decorator`, `setter`, ..."""
+    """A timing helper that nothing calls; `form` is `start`, `stop`, `context`, `decorator`, `setter`, ...
+
+    Where only a part of a package was searched (`whole` is false), the rest may call it.
+    """
 
     spot: Spot
     name: str
     form: str
+    whole: bool
 
 
 class Label(NamedTuple):
