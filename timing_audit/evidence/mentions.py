@@ -13,8 +13,9 @@ CLOCKS = (
     b"enable_timing", b"record_function", b"range_push", b"nvtx", b"datetime.now", b"synchronize",
 )  # fmt: skip
 PROSE = re.compile(
-    rb"`|\.(?:[ \t]|$)|[ \t]+(?!(?:as|if|for|or|and|in|is|else|not|import|async|from)\b)[A-Za-z]", re.MULTILINE
+    rb"`|\.(?:[ \t\"']|$)|[ \t]+(?!(?:as|if|for|or|and|in|is|else|not|import|async|from)\b)[A-Za-z]", re.MULTILINE
 )
+HEADER = re.compile(rb":[ \t]*(?:#[^\n]*)?\n")
 TESTING = re.compile(r"(^|/)(tests?|testing)/|(^|/)(test_|conftest)")
 
 
@@ -117,9 +118,19 @@ def _holding(path: str, source: bytes, hits: list[int]) -> list[Named]:
 
 
 def _end(source: bytes, indent: int, start: int) -> int:
-    header = source.find(b":\n", start)
-    dedent = re.compile(rb"^[ \t]{0,%d}[^\s#)\]}]" % indent, re.MULTILINE).search(source, max(header, start) + 2)
+    first = source.find(b"\n", start + indent)
+    if first < 0 or _is_whole(source[start:first]):
+        return first + 1 or len(source)
+    header = HEADER.search(source, start)
+    body = header.end() if header is not None else first + 1
+    dedent = re.compile(rb"^[ \t]{0,%d}[^\s#)\]}]" % indent, re.MULTILINE).search(source, body)
     return dedent.start() if dedent is not None else len(source)
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether a definition stands on one line: `def f(): return 1`."""
+    code = line.partition(b"#")[0].rstrip()
+    return code.count(b"(") == code.count(b")") and not code.endswith(b":")
 
 
 def _places(word: bytes, source: bytes) -> Iterable[int]:
