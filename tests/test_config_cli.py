@@ -69,3 +69,26 @@ def test_a_broken_file_ends_the_run_with_2(project: Path, capsys: Out) -> None:
         "timing-audit: named.toml:1: `probes` is `often`; it is one of none, kept",
         "named.toml:2: unknown key `exclude`, did you mean `excludes`?",
     ]
+
+
+def checks(capsys: Out, *arguments: str) -> set[str]:
+    capsys.readouterr()
+    assert run(["scan", "src", "--entry", "*", "--format", "json", *arguments]) == 0
+    return {finding["check"] for finding in json.loads(capsys.readouterr().out)["findings"]}
+
+
+def test_checks_of_the_file_hold_unless_the_command_line_names_others(project: Path, capsys: Out) -> None:
+    found = checks(capsys)
+    assert "untimed-function" in found
+    (project / "timing-audit.toml").write_text('[checks]\nignore = ["untimed-*"]\n')
+
+    assert checks(capsys) == found - {"untimed-function", "untimed-region"}
+    assert checks(capsys, "--select", "untimed-*", "--ignore", "mixed-clocks") == found
+
+
+def test_leftover_probes_are_reported_where_the_file_says_that_there_are_none(project: Path, capsys: Out) -> None:
+    (project / "src" / "one.py").write_text("def first(x):\n    x.run()  # timing: probe 0a1b\n")
+    assert "leftover-probe" not in checks(capsys)
+
+    (project / "timing-audit.toml").write_text('probes = "none"\n')
+    assert "leftover-probe" in checks(capsys)

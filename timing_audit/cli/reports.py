@@ -33,9 +33,10 @@ def render(settings: Settings, tree: Tree, report: Report, drift: Drift | None, 
         return render_json(report, drift)
     prefix, root = _where(tree)
     if wanted.form == "sarif":
+        from timing_audit.checks.registry import CHECKS
         from timing_audit.render.sarif import render_sarif
 
-        return render_sarif(report, prefix=prefix)
+        return render_sarif(report, [check.page for check in CHECKS], prefix)
     if wanted.form == "github":
         from timing_audit.render.github import render_github
 

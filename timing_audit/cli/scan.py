@@ -79,12 +79,20 @@ DEFAULT_TOP = 10
     metavar="PCT",
     help="Exit with 1 if less of the hot functions is timed, on the host or the device.",
 )
+@click.option("--select", "selected", multiple=True, metavar="ID", help="Only this check; a glob such as untimed-*.")
+@click.option("--ignore", "ignored", multiple=True, metavar="ID", help="All checks but this one.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning"]),
+    help="Exit with 1 if a check reports something as bad as this.",
+)
 @common
 @click.pass_obj
 def scan(
     settings: Settings, target: str | None, entries: tuple[str, ...], phase: str, workers: tuple[str, ...],
     all_files: bool, form: str, output: str | None, top: int | None, everything: bool, baseline: str | None,
-    update_baseline: bool, revision: str | None, fail_under: float | None,
+    update_baseline: bool, revision: str | None, fail_under: float | None, selected: tuple[str, ...],
+    ignored: tuple[str, ...], fail_on: str | None,
 ) -> int:  # fmt: skip
     """Find every timing site, the hot path, and what on it no timer covers.
 
@@ -97,7 +105,10 @@ def scan(
         raise click.UsageError("--all and --top contradict each other")
     phases = () if phase == "all" else (phase,)
     config = configuration(settings)
-    options = Options(entries or config.entries, phases, workers, all_files, target)
+    options = Options(
+        entries or config.entries, phases, workers, all_files, target, selected or config.checks.select,
+        ignored or config.checks.ignore, config.probes == "none",
+    )  # fmt: skip
     ratchet = Ratchet(baseline, update_baseline, options, config)
     tree, report = _audit(settings, config, options)
     if revision is not None:
@@ -105,7 +116,7 @@ def scan(
     limit = None if everything else DEFAULT_TOP if top is None else top
     drift = ratchet.compare(settings, tree, report)
     write(render(settings, tree, report, drift, Wanted(form, output, limit)), output)
-    return max(_verdict(report, fail_under), ratchet.judge(drift))
+    return max(_verdict(report, fail_under, fail_on), ratchet.judge(drift))
 
 
 def _audit(settings: Settings, config: Config, options: Options) -> tuple[Tree, Report]:
@@ -144,17 +155,31 @@ def _configured(config: Config) -> str | None:
     return target if target is None or target.startswith("pypi:") else configured_path(config, target)
 
 
-def _verdict(report: Report, fail_under: float | None) -> int:
-    from timing_audit.model.report import COVERED, EXCLUDED, percent
-
+def _verdict(report: Report, fail_under: float | None, fail_on: str | None) -> int:
     if report.skipped or not report.summary.rows:
         what = f"{len(report.skipped)} skipped" if report.skipped else "no entry point was found"
         return fail(f"the audit is incomplete: {what}", UNAUDITABLE)
-    if fail_under is None:
-        return 0
+    bad = _as_bad_as(report, fail_on) if fail_on is not None else 0
+    if bad:
+        fail(f"{bad} finding{'s' if bad > 1 else ''} as bad as {fail_on}", GATE_FAILED)
+    under = fail_under is not None and _is_under(report, fail_under)
+    return GATE_FAILED if bad or under else 0
+
+
+def _as_bad_as(report: Report, severity: str) -> int:
+    from timing_audit.model.checks import SEVERITIES
+
+    worst = SEVERITIES[: SEVERITIES.index(severity) + 1]
+    return sum(finding.severity in worst for finding in report.findings)
+
+
+def _is_under(report: Report, fail_under: float) -> bool:
+    from timing_audit.model.report import COVERED, EXCLUDED, percent
+
     counted = [fact for fact in report.functions if fact.role == "hot" and fact.coverage != EXCLUDED]
     timed = sum(fact.coverage in COVERED for fact in counted)
     if 100 * timed >= fail_under * len(counted):
-        return 0
+        return False
     share = percent(timed, len(counted))
-    return fail(f"{timed} of {len(counted)} hot functions timed ({share}), less than {fail_under:g} %", GATE_FAILED)
+    fail(f"{timed} of {len(counted)} hot functions timed ({share}), less than {fail_under:g} %", GATE_FAILED)
+    return True

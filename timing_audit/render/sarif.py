@@ -7,9 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
-from typing import NamedTuple
 
 from timing_audit import __version__
+from timing_audit.model.checks import CheckPage
 from timing_audit.model.report import Finding, Report
 from timing_audit.model.source import Skipped
 
@@ -20,25 +20,15 @@ LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 _NUMBER = re.compile(r"\d+")
 
 
-class About(NamedTuple):
-    """A check in words, for the viewer's help."""
-
-    id: str
-    severity: str
-    summary: str
-    rationale: str
-    hint: str
-
-
-def render_sarif(report: Report, abouts: Iterable[About] = (), prefix: str = "") -> str:
+def render_sarif(report: Report, checks: Iterable[CheckPage] = (), prefix: str = "") -> str:
     """One document; `prefix` leads from the repository's top to the import root."""
-    rules = _rules(report.findings, {about.id: about for about in abouts})
+    rules = _rules(report.findings, {page.id: page for page in checks})
     places = {rule: place for place, rule in enumerate(rules)}
     run = {
         "tool": {
             "driver": {
                 "name": "timing-audit", "version": __version__, "semanticVersion": __version__,
-                "rules": [_rule(about) for about in rules.values()],
+                "rules": [_rule(page) for page in rules.values()],
             }
         },
         "columnKind": "unicodeCodePoints",
@@ -54,23 +44,23 @@ def render_sarif(report: Report, abouts: Iterable[About] = (), prefix: str = "")
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-def _rules(findings: Sequence[Finding], known: dict[str, About]) -> dict[str, About]:
+def _rules(findings: Sequence[Finding], known: dict[str, CheckPage]) -> dict[str, CheckPage]:
     """Every check that is reported, in order; one that says nothing of itself is known by its id."""
-    found: dict[str, About] = {}
+    found: dict[str, CheckPage] = {}
     for finding in sorted(findings, key=lambda finding: finding.check):
-        plain = About(finding.check, finding.severity, finding.check.replace("-", " "), "", finding.hint)
+        plain = CheckPage(finding.check, finding.check.replace("-", " "), "", finding.severity, finding.hint, (), ())
         found.setdefault(finding.check, known.get(finding.check, plain))
     return found
 
 
-def _rule(about: About) -> dict[str, object]:
-    help_text = "\n\n".join(part for part in (about.rationale, about.hint) if part) or about.summary
+def _rule(page: CheckPage) -> dict[str, object]:
+    help_text = "\n\n".join(part for part in (page.rationale, page.hint) if part) or page.summary
     return {
-        "id": about.id,
-        "shortDescription": {"text": about.summary},
-        "fullDescription": {"text": about.rationale or about.summary},
+        "id": page.id,
+        "shortDescription": {"text": page.summary},
+        "fullDescription": {"text": page.rationale or page.summary},
         "help": {"text": help_text, "markdown": help_text},
-        "defaultConfiguration": {"level": LEVELS[about.severity]},
+        "defaultConfiguration": {"level": LEVELS[page.severity]},
         "properties": {"tags": ["timing", "performance"]},
     }
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from timing_audit import __version__
-from timing_audit.model.report import COVERED, UNTIMED, FunctionFact, Report, Row, StageRow, Timer, percent
+from timing_audit.model.report import COVERED, UNTIMED, Finding, FunctionFact, Report, Row, StageRow, Timer, percent
 
 CLOCKS = ("host", "device", "trace")
 CAPTURE, DECODE = "capture", "decode"
@@ -31,6 +32,7 @@ class Style(NamedTuple):
 
 
 DEFAULT = Style()
+PLACE = re.compile(r"\b(?:[\w.-]+/)+[\w-]+\.py:\d+")
 
 
 def render_text(report: Report, style: Style = DEFAULT) -> str:
@@ -56,7 +58,7 @@ class _Text:
     def lines(self) -> Iterator[str]:
         for block in (
             self._head(), self.answers(), self._stages(), self._cycle(), self._wrappers(),
-            self._coverage(), self._untimed(), self._unknown(), self._next(),
+            self._coverage(), self._untimed(), self._findings(), self._unknown(), self._next(),
         ):  # fmt: skip
             found = list(block)
             if found:
@@ -211,6 +213,24 @@ class _Text:
             about += ["also captured: its Python is silent at replay"] if fact.captured else []
             yield f"  {self._place(fact.file, fact.line)} {fact.qualname}: {', '.join(about)}"
 
+    def _findings(self) -> Iterator[str]:
+        """What the checks say beside the coverage gaps, which are told above."""
+        style = self._style
+        codes = {"error": RED, "warning": RED, "info": DIM}
+        told = list(findings_of(self._report.findings, everything=style.top is None))
+        if not told:
+            return
+        shown = told if style.top is None else told[: style.top]
+        more = f", the first {len(shown)} of {len(told):,}" if len(shown) < len(told) else ""
+        errors, warnings, infos = (sum(f.severity == name for f in self._report.findings) for name in codes)
+        counts = f"{_count(errors, 'error')}, {_count(warnings, 'warning')}, {infos:,} info"
+        yield self._title(f"findings{more} ({counts} in all, coverage gaps among them)")
+        for finding in shown:
+            severity = style.paint(codes[finding.severity], finding.severity)
+            place = self._place(finding.file, finding.line, finding.end_line)
+            message = PLACE.sub(lambda match: self._style.prefix + match[0], finding.message)
+            yield f"  {place} {severity}: {message} [{finding.check}]"
+
     def _unknown(self) -> Iterator[str]:
         for name, figures in (
             (
@@ -231,6 +251,13 @@ class _Text:
     def _next(self) -> Iterator[str]:
         for command in self._report.next[:1]:
             yield f"next: {shlex.join(command)}"
+
+
+def findings_of(findings: Iterable[Finding], *, everything: bool) -> Iterator[Finding]:
+    """The findings that a text lists: not the coverage gaps, and notes only where everything is wanted."""
+    for finding in findings:
+        if not finding.check.startswith(UNTIMED) and (everything or finding.severity != "info"):
+            yield finding
 
 
 def rank(functions: Iterable[FunctionFact]) -> list[FunctionFact]:

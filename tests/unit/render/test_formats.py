@@ -10,12 +10,13 @@ import pytest
 
 from tests.golden import mini_report
 from timing_audit.model.baseline import Identity
+from timing_audit.model.checks import CheckPage
 from timing_audit.model.drift import LOST, MOVED, UNTIMED, Change, Drift
 from timing_audit.model.report import Finding, Report
 from timing_audit.model.source import Skipped
 from timing_audit.render.github import render_github
 from timing_audit.render.markdown import render_markdown
-from timing_audit.render.sarif import IDENTITY, About, render_sarif
+from timing_audit.render.sarif import IDENTITY, render_sarif
 
 SCHEMA = Path(__file__).resolve().parents[2] / "data" / "sarif-schema-2.1.0.json"
 FINDINGS = (
@@ -38,8 +39,8 @@ def drift(*changes: Change) -> Drift:
     return Drift("engine 1", "engine 2", changes, (), ())
 
 
-def sarif(found: Report, *abouts: About, prefix: str = "") -> dict[str, object]:
-    document = json.loads(render_sarif(found, abouts, prefix))
+def sarif(found: Report, *pages: CheckPage, prefix: str = "") -> dict[str, object]:
+    document = json.loads(render_sarif(found, pages, prefix))
     jsonschema.Draft4Validator(json.loads(SCHEMA.read_text(encoding="utf-8"))).validate(document)
     (run,) = document["runs"]
     assert isinstance(run, dict)
@@ -48,7 +49,7 @@ def sarif(found: Report, *abouts: About, prefix: str = "") -> dict[str, object]:
 
 @pytest.mark.parametrize("found", [mini_report(), report(), report(Skipped("sglang/x.py", "contains null bytes"))])
 def test_sarif_keeps_to_the_official_schema(found: Report) -> None:
-    run = sarif(found, About("untimed-stage", "warning", "A stage that nothing times.", "Why.", "What to do."))
+    run = sarif(found, CheckPage("untimed-stage", "A stage.", "Why.", "warning", "What to do.", (), ()))
 
     assert run["columnKind"] == "unicodeCodePoints"
 
