@@ -7,12 +7,15 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from timing_audit.checks.run import findings
 from timing_audit.errors import USAGE, TimingAuditError
+from timing_audit.evidence.collect import collect
+from timing_audit.model.evidence import Evidence
 from timing_audit.model.graph import CallGraph
 from timing_audit.model.options import Options
 from timing_audit.model.pack import FunctionRule, Packs, WorkerRule
 from timing_audit.model.program import FunctionRef
-from timing_audit.model.report import Parsed, Report, Row, Summary, Target
+from timing_audit.model.report import Finding, Parsed, Report, Row, Summary, Target
 from timing_audit.model.source import Skipped
 from timing_audit.program.engine import DECODE, PHASES, Engine
 from timing_audit.program.evaluate import Evaluator
@@ -35,6 +38,7 @@ from timing_audit.timing.summary import Summarizer
 from timing_audit.timing.survey import Survey
 
 EVERYTHING = "*"
+UNUSED = "unused-suppression"
 DEFAULT = Options()
 DEEPEST_RECURSION = 20_000
 """Expressions and the evaluation of calls nest; Python's own limit is made for programs that do not."""
@@ -76,8 +80,19 @@ class Audit:
         self._lost: dict[str, str] = {}
 
     def run(self) -> Report:
-        """The whole report."""
+        """The whole report, without findings."""
         return self._report(*self._gather())
+
+    def judged(self) -> tuple[Report, Evidence]:
+        """The report, and what the checks judge beside it."""
+        facts, files = self._gather()
+        report = self._report(facts, files)
+        describer = Describer(facts, facts.cycle.workers)
+        evidence = collect(
+            facts, describer, self._names, self._packs, files, self._tree.paths, self._raw,
+            package=self._tree.package, no_probes=self._options.no_probes,
+        )  # fmt: skip
+        return report, evidence
 
     def graph(self) -> CallGraph:
         """The hot path as a graph."""
@@ -274,6 +289,16 @@ def select(report: Report, packs: Packs, options: Options) -> Report:
     )
 
 
+def _findings(report: Report, whole: Report, evidence: Evidence, options: Options) -> tuple[Finding, ...]:
+    """The findings on what the report holds; where that is a part, a comment may be of use for the rest."""
+    narrowed = bool(options.phases or options.workers)
+    ignore = (*options.ignore, UNUSED) if narrowed else options.ignore
+    found = findings(report, evidence, options.select, ignore)
+    kept = {(fact.file, fact.qualname) for fact in report.functions}
+    left = {(fact.file, fact.qualname) for fact in whole.functions} - kept
+    return tuple(finding for finding in found if (finding.file, finding.function) not in left)
+
+
 def known_workers(names: Sequence[str], known: set[str], packs: Packs) -> set[str]:
     """The worker classes that names stand for: classes, and what one launches with."""
     launched: dict[str, set[str]] = {}
@@ -314,8 +339,10 @@ def audit(
 ) -> Report:
     """Audits a tree; `progress` hears of every file that is read."""
     with _deep_and_undisturbed():
-        report = select(Audit(tree, packs, options, progress).run(), packs, options)
-        return report._replace(next=next_steps(report, options))
+        whole, evidence = Audit(tree, packs, options, progress).judged()
+        report = select(whole, packs, options)
+        found = _findings(report, whole, evidence, options)
+        return report._replace(findings=found, next=next_steps(report, options))
 
 
 def graph(

@@ -102,7 +102,7 @@ def _render(found: CallGraph, look: Look, form: str, to: str | None, options: Op
 
 
 def _look(settings: Settings, tree: Tree, most: int | None, output: str | None) -> Look:
-    from timing_audit.cli.scan import where
+    from timing_audit.cli.reports import where
     from timing_audit.render.graph import Look
 
     color = settings.color

@@ -35,6 +35,7 @@ class FunctionFact(NamedTuple):
 
     `via` is the call chain from the entry point: the `def` line of the entry, then every call.
     `workers` names every worker under which it runs; code of the scheduler runs under all of them.
+    `fingerprint` is a hash of what a hot function says, empty where it says too little or is not hot.
     """
 
     file: str
@@ -53,6 +54,7 @@ class FunctionFact(NamedTuple):
     reason: str
     loops: int
     statements: int
+    fingerprint: str = ""
 
 
 class EdgeFact(NamedTuple):
@@ -224,6 +226,10 @@ class WrapperFact(NamedTuple):
     hot_uses: int
     unwrapped: tuple[str, ...]
     """Stages that its docstring names and that no use of it is around."""
+    forms: tuple[str, ...] = ()
+    """How it is used: `context`, `decorator`, `callable`, `start`, `stop`."""
+    clocks: tuple[str, ...] = ()
+    """Every clock class that it times on; `clock` is the first."""
 
 
 class FrontierFact(NamedTuple):

@@ -308,7 +308,7 @@ class Attributes:
 
 def _makes(definition: Definition) -> bool:
     """Whether an assignment gives its name something: more than a constant."""
-    return definition.how != "note" and definition.expr is not None and not isinstance(definition.expr, Const)
+    return definition.how != "info" and definition.expr is not None and not isinstance(definition.expr, Const)
 
 
 def _in_constructor(frame: Frame) -> bool:

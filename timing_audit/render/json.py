@@ -7,15 +7,18 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from timing_audit import __version__
+from timing_audit.model.drift import Drift
 from timing_audit.model.graph import CallGraph, Chain, GraphCall, GraphNode, OffPath
 from timing_audit.model.report import CONFIDENCE, Report, Summary
+from timing_audit.render.drift import drift_document
 
 SCHEMA = 1
 
 
-def render_json(report: Report) -> str:
-    """One document, the same bytes for the same report."""
-    return json.dumps(document(report), indent=1, ensure_ascii=False) + "\n"
+def render_json(report: Report, drift: Drift | None = None) -> str:
+    """One document, the same bytes for the same report; with a `drift` where there was a baseline."""
+    more = {} if drift is None else {"drift": drift_document(drift)}
+    return json.dumps(document(report) | more, indent=1, ensure_ascii=False) + "\n"
 
 
 def document(report: Report) -> dict[str, object]:

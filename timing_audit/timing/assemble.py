@@ -56,6 +56,7 @@ def run(
         queries=frozenset(found.queries),
         mixed=tuple(found.mixed[key] for key in sorted(found.mixed)),
         calls=tuple(found.calls[key] for key in sorted(found.calls)),
+        elapsed=tuple(sorted(found.readings, key=lambda reading: reading[:3])),
     )
     return facts, flow
 
@@ -68,9 +69,10 @@ def _device(found: Found, roles: Roles) -> tuple[DeviceMark, ...]:
     """Pairs recorded timing events that nothing here reads, by nesting; gives back those without a partner."""
     open_marks: list[DeviceMark] = []
     left: list[DeviceMark] = []
+    read = {place for reading in found.readings for place in (reading.start, reading.end)}
     for key in sorted(found.marks):
         mark = found.marks[key]
-        if mark.read in found.elapsed:
+        if (mark.read.line, mark.read.column) in read:
             continue
         role = mark.role or roles.of(found.event_names.get(mark.event.key, set()) | {_last(mark.event.key)})
         if role == "start" or (not role and not open_marks):
@@ -107,7 +109,11 @@ def _exits(found: Found) -> tuple[Exit, ...]:
 
 def _lonely(found: Found, flow: Flow) -> tuple[Read, ...]:
     """Starts that are bound to a name or opened by a call, and that nothing ever uses."""
-    kept = {(_root(key), read) for read, key in found.bound.items() if _ends_here(key, found)}
+    kept = {
+        (_root(key), read)
+        for read, key in found.bound.items()
+        if _ends_here(key, found) and not _on_another(key, read, found)
+    }
     done = {(read.line, read.column) for read in found.paired} | {
         (read.line, read.column) for read in found.used if read.source == "read" and not read.measure.hops
     }
@@ -129,6 +135,12 @@ def _lonely(found: Found, flow: Flow) -> tuple[Read, ...]:
 def _ends_here(key: str, found: Found) -> bool:
     """Ranges may be opened and closed in different functions: only where one body does both is it an error."""
     return not key.startswith(RANGE) or key[len(RANGE) :] in found.popped
+
+
+def _on_another(key: str, read: Read, found: Found) -> bool:
+    """Whether an instant is left in an attribute of some object: a time stamp, whoever reads it."""
+    place = key.rpartition(GLOBAL)[2]
+    return not key.startswith(RANGE) and not read.measure.hops and "." in place and not place.startswith("self.")
 
 
 def _root(key: str) -> str:

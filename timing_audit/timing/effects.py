@@ -29,6 +29,7 @@ class Effects(EventEffects):
         self.calls = calls
         self.inference = inference
         self.enter: Callable[[Expr, Use], None] = lambda stack, use: None
+        self.kept = self._kept_event
 
     def call(self, call: Call, context: bool) -> Val:
         """What a call gives; `context` for one that is entered."""
@@ -135,10 +136,15 @@ class Effects(EventEffects):
         if rule.event_position is not None and rule.event_position < len(call.args):
             events = self.on.value(call.args[rule.event_position])
         elif not events.events and type(call.func) is Attr:
-            kept = call.func.value
-            known = self.inference.event_timing(self.on.frame, kept)
-            events = Val(events=frozenset((Event(self.on.places.key(kept), known),)))
+            events = self._kept_event(call.func.value)
         return EVENTS[rule.kind](self, call, events)
+
+    def _kept_event(self, kept: Expr) -> Val:
+        """The event that some other body made and kept in an attribute."""
+        if type(kept) not in PLACES:
+            return NOTHING
+        known = self.inference.event_timing(self.on.frame, kept)
+        return Val(events=frozenset((Event(self.on.places.key(kept), known),)))
 
     def _on_event(self, call: Call, receiver: Val) -> Val | None:
         name = terminal(call.func)
@@ -270,12 +276,19 @@ class Effects(EventEffects):
                 return value
             if name in TAKING:
                 self.arguments(call)
-                return self.on.state.parts(self.on.places.key(call.func.value))
+                return self._taken(call, call.func.value)
         if name in THROUGH and type(call.func) is Name:
             return self._through(call)
         self.arguments(call)
         self.note_other(call)
         return Val(uses=receiver.uses) if type(call.func) is not Attr else NOTHING
+
+    def _taken(self, call: Call, collection: Expr) -> Val:
+        """`starts.pop(key)`; of a collection that outlives the body, what another body may have put there."""
+        known = self.on.state.parts(self.on.places.key(collection))
+        if known != NOTHING or not call.args or not self.on.places.outlives(collection):
+            return known
+        return self.on.value(Subscript(collection, call.args[0]))
 
     def note_other(self, call: Call) -> None:
         """Notes a call that has nothing to do with time."""

@@ -75,6 +75,8 @@ class Expressions:
         if type(expr) is Attr:
             self.found.loads.add(key)
         if found is None:
+            if using and type(expr) is Name:
+                self.use(self.state.parts(key))
             return self._symbol(expr)
         return self.use(found) if using else found
 
@@ -239,6 +241,8 @@ class Expressions:
         reads = value.minus if accumulate else value.plus - {r for r in value.plus if r.shifted}
         for read in reads:
             if read.source == "read":
+                if type(target) is not Name and self.found.bound.get(read, key) != key:
+                    self.found.used.add(read)
                 self.found.bound.setdefault(read, key)
                 self.state.open |= {read}
             if self.places.outlives(target) and read.source != "place":

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from timing_audit.model.program import FunctionRef
 from timing_audit.model.syntax import Call, Const, Expr
-from timing_audit.model.timing import Clock, Purpose
+from timing_audit.model.timing import Clock, Elapsed, Purpose
 from timing_audit.timing.positions import Position
 
 
@@ -203,3 +203,4 @@ class Facts(NamedTuple):
     queries: frozenset[int]
     mixed: tuple[tuple[Read, Read], ...]
     calls: tuple[tuple[int, int, FunctionRef, str], ...]
+    elapsed: tuple[Elapsed, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from timing_audit.model.pack import CallRule, Packs, SetterRule
+from timing_audit.model.pack import CallRule, Packs, SetterRule, WrittenRule
 from timing_audit.model.program import ClassRef, Frame, FunctionRef, FunctionValue, Value
 from timing_audit.model.syntax import Block, Class, Expr, Function
 
@@ -45,6 +45,11 @@ class Vocabulary:
         self.call_rules = packs.select(CallRule)
         self.setter_rules = packs.select(SetterRule)
         self.match_call = packs.match_call
+        self._launches = packs.rules_of("launch")
+
+    def is_model(self, name: str) -> bool:
+        """Whether something of this name is a model, which is called like a function."""
+        return any(isinstance(rule, WrittenRule) and rule.matches_call(name) for rule in self._launches)
 
 
 def kept_results(packs: Packs) -> tuple[str, ...]:

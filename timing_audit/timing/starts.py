@@ -43,6 +43,26 @@ class Starts:
         starts = any(effect.accumulate for effect in summary.opens)
         return ends or starts or (bool(summary.opens) and self.has_partner(ref))
 
+    def form(self, value: FunctionValue) -> str:
+        """`start`, `stop` or nothing; what an object does with the time of its own making is none of these."""
+        summary = self.summary(value)
+        if any(GLOBAL in root_name(effect.place) for effect in summary.opens):
+            return "start"
+        if not self.is_start_or_stop(value):
+            return ""
+        if summary.closes and self._ends_for_others(value, summary):
+            return "stop"
+        return "start" if summary.opens or any(mark.role != "end" for mark in summary.marks) else ""
+
+    def _ends_for_others(self, value: FunctionValue, summary: Summary) -> bool:
+        function = self.names.function(value.ref)
+        if not function.in_class:
+            return True
+        owner = ClassRef(value.ref.path, function.owner)
+        others = [other for other in self.bodies.methods(owner) if not other.qualname.endswith(".__init__")]
+        opened = (self.summary(FunctionValue(other, owner, None)) for other in others if other != value.ref)
+        return any(_meet(other, summary) for other in opened)
+
     def summary(self, value: Value) -> Summary:
         """What calling the function leaves started or ended for others; empty where it also works."""
         ref = self._callee(value)

@@ -119,6 +119,8 @@ class Summarizer:
                     len(uses),
                     sum(bracket.phase in PHASES for bracket in uses),
                     missing,
+                    tuple(sorted(measure.forms)),
+                    tuple(dict.fromkeys(each.clock.value for each in wrapper.measures)),
                 )
             )
         return sorted(found)

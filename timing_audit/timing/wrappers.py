@@ -221,7 +221,12 @@ class Wrappers:
         )
 
     def _calls_argument(self, frame: Frame, function: Function, facts: Facts, flow: Flow) -> Inferred | None:
-        given = frozenset(param.name for param in function.params if not param.kind and _may_be_function(param))
+        models = self.calls.vocabulary.is_model
+        given = frozenset(
+            param.name
+            for param in function.params
+            if not param.kind and _may_be_function(param) and not models(param.name)
+        )
         if function.in_class and function.params:
             given -= {function.params[0].name}
         around = self._around_call(frame, facts, flow, given)
