@@ -312,6 +312,57 @@ class Worker:
             return self.draft_worker.draft_extend(tree)
 """
 
+CLOCK_FUNCTION = """
+import time, torch
+
+def now():
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+def step(model, ids, log):
+    start = now()
+    out = model(ids)
+    log(now() - start)
+    return out
+"""
+
+START_HANDED_ON = """
+import time
+
+def since(start):
+    return time.perf_counter() - start
+
+def cutoff(age):
+    return time.time() - age
+
+def step(model, ids, log):
+    start = time.perf_counter()
+    out = model(ids)
+    log(since(start), cutoff(30))
+    return out
+"""
+
+FUNCTIONS_THAT_WAIT = """
+import time, torch
+
+totals = {}
+
+def begin(name):
+    torch.cuda.synchronize()
+    totals[name] -= time.perf_counter()
+
+def end(name):
+    torch.cuda.synchronize()
+    totals[name] += time.perf_counter()
+
+def step(model, ids):
+    begin("draft")
+    out = model(ids)
+    end("draft")
+    return out
+"""
+
 LAUNCH, SYNC, UNPAIRED = "host-clock-around-device-work", "sync-on-hot-path", "unpaired-clock-read"
 WRITTEN: dict[str, tuple[str, list[tuple[int, str, str]]]] = {
     "a timer class that waits at both ends": (TIMER_CLASS_THAT_WAITS, [(6, SYNC, "info")]),
@@ -319,6 +370,9 @@ WRITTEN: dict[str, tuple[str, list[tuple[int, str, str]]]] = {
     "the wait is in a callee": (WAIT_IN_A_CALLEE, []),
     "the launch is in a callee": (LAUNCH_IN_A_CALLEE, [(8, LAUNCH, "warning")]),
     "start, wait and stop under one flag": (UNDER_ONE_FLAG, [(6, SYNC, "info")]),
+    "a function that waits and reads the clock": (CLOCK_FUNCTION, []),
+    "a start that is handed to who ends it": (START_HANDED_ON, [(11, LAUNCH, "warning")]),
+    "functions that wait, start and stop": (FUNCTIONS_THAT_WAIT, [(11, SYNC, "info")]),
     "a collective, launched and waited for": (COLLECTIVE, [(6, LAUNCH, "warning")]),
     "a decorator around a launch": (DECORATED_LAUNCH, [(13, LAUNCH, "warning")]),
     "laps in a list, starts in a dict": (LAPS_AND_DICTS, []),

@@ -68,7 +68,9 @@ class Faults:
         """Intervals on a clock that can step; where a helper reads the clock, it is told once, at the helper."""
         own = (bracket for source in self._sources for bracket in source.brackets)
         for bracket in own:
-            if bracket.family in self._steps and not bracket.hops and bracket.clock is Clock.HOST:
+            # A function that gives back a clock's time has no bracket of its own.
+            own_clock = not bracket.hops or bracket.how == "read"
+            if bracket.family in self._steps and own_clock and bracket.clock is Clock.HOST:
                 yield Interval(self._spot(bracket), self._steps[bracket.family])
 
     def _spot(self, bracket: Bracket) -> Spot:
@@ -83,7 +85,7 @@ class Faults:
                         return bracket.start_line
         if body.starts:
             return body.starts[0].line
-        return ref.line if self._facts.survey.form(ref) in ("start", "stop") else 0
+        return ref.line if self._facts.survey.keeps_time(ref) else 0
 
     def _is_after_failure(self, ref: FunctionRef, line: int) -> bool:
         """Whether a line stands in an `except` clause: no cycle that works comes there."""

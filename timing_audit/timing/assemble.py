@@ -8,7 +8,7 @@ from timing_audit.model.program import Frame
 from timing_audit.model.syntax import Block, Function
 from timing_audit.model.timing import Clock
 from timing_audit.timing.calls import Calls, Inference
-from timing_audit.timing.facts import DeviceMark, Effect, Exit, Facts, Read, Summary, Timed
+from timing_audit.timing.facts import DeviceMark, Effect, Exit, Facts, Read, Summary, Timed, Val
 from timing_audit.timing.flow import Flow
 from timing_audit.timing.state import Found
 from timing_audit.timing.substitute import GLOBAL
@@ -49,7 +49,7 @@ def run(
         summary=Summary(_effects(found.opens), _effects(found.closes), marks),
         loads=frozenset(found.loads),
         returned=tuple(found.returned),
-        returned_exprs=tuple(found.returned_exprs[line] for line in sorted(found.returned_exprs)),
+        returned_exprs=tuple(found.returns[line][0] for line in sorted(found.returns)),
         others=tuple(found.others.values()),
         syncs=frozenset(found.syncs),
         waits=frozenset(found.waits),
@@ -57,8 +57,22 @@ def run(
         mixed=tuple(found.mixed[key] for key in sorted(found.mixed)),
         calls=tuple(found.calls[key] for key in sorted(found.calls)),
         elapsed=tuple(sorted(found.readings, key=lambda reading: reading[:3])),
+        given=_given(found),
     )
     return facts, flow
+
+
+def _given(found: Found) -> tuple[Read, ...]:
+    """The instants that a body gives back, where it gives nothing else."""
+    values = [value for _, value in found.returns.values()]
+    if not values or not all(_is_instant(value) for value in values):
+        return ()
+    return tuple(sorted({read for value in values for read in value.plus}, key=lambda read: (read.line, read.column)))
+
+
+def _is_instant(value: Val) -> bool:
+    plain = all(read.source == "read" and not read.shifted for read in value.plus)
+    return bool(value.plus) and plain and not value.minus and not value.duration
 
 
 def _effects(effects: dict[tuple[str, int, str], Effect]) -> tuple[Effect, ...]:

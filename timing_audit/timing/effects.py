@@ -119,11 +119,12 @@ class Effects(EventEffects):
             measure = Measure(Clock.TRACE, "", "", (), ())
             self.found.lonely_ends[call.line, call.column] = self.read(call, measure, key)
 
-    def _ended(self, start: Read, call: Call, how: str) -> None:
+    def _ended(self, start: Read, call: Call, how: str, *, synced: bool = False) -> None:
         self.on.state.open -= {start}
         self.found.paired.add(start)
         self.found.lonely_ends.pop((call.line, call.column), None)
-        self.found.time(Timed(how, start, call.line, call.column, self.on.position, start.measure, start.label))
+        timed = Timed(how, start, call.line, call.column, self.on.position, start.measure, start.label)
+        self.found.time(timed._replace(synced=(start.synced, synced)))
 
     def _create(self, call: Call, rule: CallRule, role: Role, receiver: Val) -> Val:
         self.arguments(call)
@@ -192,6 +193,10 @@ class Effects(EventEffects):
             found = self._wrapped(call, wrapper, self.inference.measures(self.on.frame, call, value, wrapper))
             if "callable" in wrapper.forms or found.uses:
                 return found
+        instant = self.inference.clock(value)
+        if instant is not None:
+            self.site(call, "clock_read", TIMING, "", instant.measure)
+            return Val(plus=frozenset((self.read(call, instant.measure)._replace(synced=instant.synced),)))
         receiver = call.func.value if type(call.func) is Attr else None
         if not isinstance(value, FunctionValue) or not self.apply(call, value, receiver):
             self.note_other(call)
@@ -246,13 +251,14 @@ class Effects(EventEffects):
         for start in sorted(starts, key=lambda read: (read.line, read.column)):
             if (start.line, start.column) != (call.line, call.column):
                 measure = start.measure._replace(hops=start.measure.hops or effect.measure.hops)
-                self._ended(start._replace(measure=measure) if start not in self.found.bound else start, call, "call")
+                known_start = start if start in self.found.bound else start._replace(measure=measure)
+                self._ended(known_start, call, "call", synced=effect.synced)
         if not starts and self.on.places.outlives(effect.place):
             key = (str(effect.place), call.line, effect.param)
             self.found.closes.setdefault(key, effect._replace(line=call.line, param="", position=self.on.position))
 
     def _open_place(self, call: Call, effect: Effect) -> None:
-        read = self.read(call, effect.measure, label_of(call), "call")
+        read = self.read(call, effect.measure, label_of(call), "call")._replace(synced=effect.synced)
         key = self.on.places.key(effect.place)
         self.on.state.set(key, Val(plus=frozenset((read,))))
         self.on.state.open |= {read}

@@ -133,7 +133,7 @@ class Expressions:
         if start.source == "read" and end.source == "read":
             same = (start.line, start.column) == (end.line, end.column)
             return not start.shifted and not same and start in self.found.bound
-        return start.source == "place"
+        return start.source == "place" or (start.source == "param" and end.source == "read")
 
     def pair(self, start: Read, end: Read) -> None:
         """A difference of two instants."""
@@ -145,7 +145,9 @@ class Expressions:
                 self.found.mixed.setdefault((start.line, end.line), (start, end))
             elif not self.compared:
                 self.found.time(_timed(start, end))
-        elif start.source == "place" and not self.compared:
+        elif start.source == "place" or (start.source == "param" and end.source == "read"):
+            if self.compared:
+                return
             self._close(start.place, end)
 
     def _close(self, place: Expr, end: Read) -> None:
@@ -292,6 +294,7 @@ def _timed(start: Read, end: Read) -> Timed:
     return Timed(
         "read", start._replace(shifted=False), end.line, end.column, end.position,
         start.measure._replace(hops=start.measure.hops or end.measure.hops), start.label,
+        synced=(start.synced, end.synced),
     )  # fmt: skip
 
 

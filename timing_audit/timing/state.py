@@ -82,7 +82,7 @@ class Found:
         self.readings: dict[Elapsed, None] = {}
         self.loads: set[str] = set()
         self.returned: list[Use] = []
-        self.returned_exprs: dict[int, Expr] = {}
+        self.returns: dict[int, tuple[Expr, Val]] = {}
         self.others: dict[int, Call] = {}
         self.popped: set[str] = set()
         self.syncs: set[int] = set()

@@ -122,10 +122,8 @@ class Survey:
 
     def is_timer(self, ref: FunctionRef) -> bool:
         """Whether the function is a wrapper, a setter that stamps a time, or one of the hops of a wrapper."""
-        if (
-            self.wrapper(ref)
-            or self._timing.wrappers.calls.setter(self._value(ref, self._library.function(ref))) is not None
-        ):
+        value = self._value(ref, self._library.function(ref))
+        if self.wrapper(ref) or self._timing.wrappers.calls.setter(value) is not None:
             return True
         return f"{ref.path}:{ref.line} {ref.qualname}" in self._hops
 
@@ -137,7 +135,12 @@ class Survey:
         measures = self.wrapper(ref)
         if measures:
             return min(measures[0].forms)
-        return self._timing.wrappers.starts.form(value)
+        starts = self._timing.wrappers.starts
+        return starts.form(value) or ("clock" if starts.clock(value) is not None else "")
+
+    def keeps_time(self, ref: FunctionRef) -> bool:
+        """Whether the function is one end of a measurement, reads a clock for others, or wraps."""
+        return self._timing.wrappers.is_timer(self._value(ref, self._library.function(ref)))
 
     def inferred(self, path: str) -> list[Inferred]:
         """The wrappers that a file defines."""
