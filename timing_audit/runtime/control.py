@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from typing import NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 OFF, HOST, DEVICE = 0, 1, 2
 LEVELS = ("off", "host", "device")
@@ -21,7 +21,7 @@ class Order(NamedTuple):
     length_ns: int
 
 
-def read_order(text: str) -> Optional[Order]:
+def read_order(text: str) -> Order | None:
     """The order that a text gives; None where it gives none."""
     found = ORDER.match(text.strip())
     if found is None:
@@ -35,11 +35,11 @@ class Control:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.seen: Tuple[int, int, int] = (0, 0, 0)
+        self.seen: tuple[int, int, int] = (0, 0, 0)
         self.first = True
         self.unclear = 0
 
-    def changed(self) -> Optional[Order]:
+    def changed(self) -> Order | None:
         """The order, where the file holds one that was not seen before."""
         first, self.first = self.first, False
         try:

@@ -1,4 +1,4 @@
-"""Stream time: pooled timing events on the current stream, read once they are done. Never waits, never acts during a capture."""
+"""Stream time: pooled timing events on the current stream, read once they are done; never waits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import threading
 from collections import deque
 from types import ModuleType
-from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, NamedTuple
 
 from timing_audit.runtime.ring import BEGIN_SHIFT, END_SHIFT, KIND_SHIFT, NO_OFFSET, STREAM_SPAN
 
@@ -36,26 +36,26 @@ class Group:
     __slots__ = ("brackets", "root")
 
     def __init__(self) -> None:
-        self.brackets: List[Bracket] = []
-        self.root: Optional[Bracket] = None
+        self.brackets: list[Bracket] = []
+        self.root: Bracket | None = None
 
 
 class Events:
     """The timing events of this process."""
 
-    def __init__(self, torch: ModuleType, keep: Callable[[Tuple[int, int, int, int]], None]) -> None:
+    def __init__(self, torch: ModuleType, keep: Callable[[tuple[int, int, int, int]], None]) -> None:
         self.torch: Any = torch
         self.keep = keep
         self.lock = threading.Lock()
         self.captures = 0
         self.made = 0
         self.lost = 0
-        self.pool: List[Any] = []
-        self.streams: Dict[object, Mark] = {}
-        self.handles: List[str] = []
-        self.open: Dict[int, List[Group]] = {}
-        self.done: Deque[Group] = deque()
-        self.before: Optional[Bracket] = None
+        self.pool: list[Any] = []
+        self.streams: dict[object, Mark] = {}
+        self.handles: list[str] = []
+        self.open: dict[int, list[Group]] = {}
+        self.done: deque[Group] = deque()
+        self.before: Bracket | None = None
         self.capturing: Callable[[], bool] = self.torch.cuda.is_current_stream_capturing
         inner = getattr(torch, "_C", None)
         self.raw = getattr(inner, "_cuda_getCurrentStream", None)
@@ -88,7 +88,7 @@ class Events:
 
         graph.capture_begin, graph.capture_end = capture_begin, capture_end
 
-    def mark(self) -> Optional[Mark]:
+    def mark(self) -> Mark | None:
         """Records an event on the current stream; None while a graph is captured."""
         if self.captures or self.capturing():
             return None
@@ -123,7 +123,7 @@ class Events:
         """What this thread brackets from here on belongs to a new cycle."""
         self.open.setdefault(thread, []).append(Group())
 
-    def end_cycle(self, thread: int, root: Optional[Bracket]) -> None:
+    def end_cycle(self, thread: int, root: Bracket | None) -> None:
         """The cycle is complete; `root` is None where its own marks could not be set."""
         groups = self.open.get(thread)
         if groups:
@@ -131,7 +131,7 @@ class Events:
             group.root = root
             self._finish(group)
 
-    def bracket(self, tag: int, start: int, begin: Mark) -> Optional[Bracket]:
+    def bracket(self, tag: int, start: int, begin: Mark) -> Bracket | None:
         """The bracket that ends here; None where its end could not be marked."""
         end = self.mark()
         if end is None:
@@ -204,10 +204,11 @@ def _complete(group: Group) -> bool:
 
 def _elapsed(begin: Mark, end: Mark) -> int:
     """Nanoseconds; the device gives float milliseconds."""
-    return round(begin.event.elapsed_time(end.event) * 1e6)
+    milliseconds: float = begin.event.elapsed_time(end.event)
+    return round(milliseconds * 1e6)
 
 
-def find_events(keep: Callable[[Tuple[int, int, int, int]], None]) -> Optional[Events]:
+def find_events(keep: Callable[[tuple[int, int, int, int]], None]) -> Events | None:
     """Timing events, if this process has a device in use. Neither imports nor initialises anything."""
     torch = sys.modules.get("torch")
     cuda = getattr(torch, "cuda", None)

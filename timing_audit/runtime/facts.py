@@ -1,4 +1,4 @@
-"""What a comparison of two runs needs to know about a process. Named things only: no key and no token can be among them."""
+"""What a comparison of two runs needs to know about a process; named things only, so no key is among them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import socket
 import sys
 import time
-from typing import Dict, List, Optional
 
 ENVIRONMENT = re.compile(r"(NCCL|SGLANG|SGL|CUDA)_[A-Z0-9_]+\Z")
 SERVER_ARGUMENTS = re.compile(
@@ -32,7 +31,7 @@ def plain(value: object) -> object:
     return f"<{type(value).__name__}>"
 
 
-def environment() -> Dict[str, object]:
+def environment() -> dict[str, object]:
     """The variables that change how an engine runs, by allowlist."""
     return {
         name: value[:LONGEST]
@@ -41,7 +40,7 @@ def environment() -> Dict[str, object]:
     }
 
 
-def server_arguments(owner: object) -> Dict[str, object]:
+def server_arguments(owner: object) -> dict[str, object]:
     """The resolved arguments that the engine was started with, by allowlist."""
     arguments = getattr(owner, "server_args", None)
     names = sorted(getattr(arguments, "__dict__", {}))
@@ -52,7 +51,7 @@ def server_arguments(owner: object) -> Dict[str, object]:
     }
 
 
-def ranks(owner: object) -> Dict[str, int]:
+def ranks(owner: object) -> dict[str, int]:
     """The process's place among its peers."""
     found = {name: getattr(owner, name, None) for name in RANKS}
     return {name[:-5] if name.endswith("_rank") else name: value for name, value in found.items() if is_int(value)}  # type: ignore[misc]
@@ -77,7 +76,7 @@ def role(owner: object) -> str:
     return "scheduler" if "scheduler" in type(owner).__name__.lower() else "worker"
 
 
-def place(found: Dict[str, int]) -> str:
+def place(found: dict[str, int]) -> str:
     """`dp1-tp3`: the ranks that tell processes apart."""
     named = [(word, found[word]) for word in ("dp", "pp", "tp") if word in found]
     if not named:
@@ -85,9 +84,9 @@ def place(found: Dict[str, int]) -> str:
     return "-".join(f"{word}{number}" for word, number in named if word == "tp" or number or word == "dp")
 
 
-def device() -> Dict[str, object]:
+def device() -> dict[str, object]:
     """Device, driver and libraries, from what the process has loaded by itself; nothing is initialised."""
-    found: Dict[str, object] = {"python": "{}.{}.{}".format(*sys.version_info[:3])}
+    found: dict[str, object] = {"python": "{}.{}.{}".format(*sys.version_info[:3])}
     torch = sys.modules.get("torch")
     if torch is None:
         return found
@@ -105,7 +104,7 @@ def device() -> Dict[str, object]:
     return found
 
 
-def driver() -> Optional[str]:
+def driver() -> str | None:
     """The driver's version, as the kernel module tells it."""
     try:
         with open("/proc/driver/nvidia/version", encoding="ascii", errors="replace") as file:
@@ -135,9 +134,9 @@ def host() -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "_", socket.gethostname()) or "host"
 
 
-def process_facts(owner: object, errors: List[str]) -> Dict[str, object]:
+def process_facts(owner: object, errors: list[str]) -> dict[str, object]:
     """All of the above; what cannot be found out is left out and said."""
-    facts: Dict[str, object] = {
+    facts: dict[str, object] = {
         "pid": os.getpid(), "host": host(), "launch": "", "role": role(owner), "ranks": {}, "worker": "",
         "server_args": {}, "environment": {}, "device": {}, "started_ns": time.time_ns(),
     }  # fmt: skip

@@ -33,7 +33,7 @@ SGLANG_FIELDS: Mapping[str, tuple[str, ...]] = {
         "result.num_correct_drafts", "num_accepted_tokens",
     ),
 }  # fmt: skip
-"""Where SGLang keeps what a cycle was about, seen from the function that calls the worker; the first that exists counts."""
+"""Where SGLang keeps what a cycle was about, seen from the caller of the worker; the first that exists counts."""
 
 
 class ProbeSpec(NamedTuple):
@@ -62,7 +62,9 @@ def runtime_source(
     _check(probes, _names("".join(parts)))
     entries = "".join(f"        {tuple(probe[:8])!r},\n" for probe in probes)
     table = f"TABLE = Table(\n    {manifest_hash!r}, {engine!r}, {engine_version!r},\n    (\n{entries}    ),\n"
-    table += "    {\n" + "".join(f"        {name!r}: {paths!r},\n" for name, paths in sorted(fields.items())) + "    },\n)\n"
+    table += (
+        "    {\n" + "".join(f"        {name!r}: {paths!r},\n" for name, paths in sorted(fields.items())) + "    },\n)\n"
+    )
     before, _, rest = parts[-1].partition(BEGIN)
     parts[-1] = f"{before}{table}{rest.partition(END)[2]}"
     objects = "".join(f"{probe.attribute} = _recorder.probe({probe.id})\n" for probe in probes)

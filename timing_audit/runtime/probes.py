@@ -9,15 +9,29 @@ import sys
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from types import FrameType, TracebackType
-from typing import Any, DefaultDict, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type
+from typing import Any, NamedTuple, Optional
 
 from timing_audit.runtime.control import DEVICE, HOST, LEVELS, OFF, POLL_NS, Control, environment_level, run_folder
-from timing_audit.runtime.events import Bracket, Events, Mark, find_events
+from timing_audit.runtime.events import Events, Mark, find_events
 from timing_audit.runtime.facts import place, process_facts
 from timing_audit.runtime.ring import (
-    ANCHOR, CYCLES, ERRORS, EVENT_NS, EVENT_PAIRS, KIND_SHIFT, LEVEL, LOST, OWN_NS, PERF_NS, RAISED, WALL_NS, WINDOW,
-    WORDS, Ring,
+    ANCHOR,
+    CYCLES,
+    ERRORS,
+    EVENT_NS,
+    EVENT_PAIRS,
+    KIND_SHIFT,
+    LEVEL,
+    LOST,
+    OWN_NS,
+    PERF_NS,
+    RAISED,
+    WALL_NS,
+    WINDOW,
+    WORDS,
+    Ring,
 )  # fmt: skip
 from timing_audit.runtime.values import Values
 
@@ -26,12 +40,12 @@ DRAIN_NS, OVERDUE_NS, ANCHOR_NS = 4_000_000, 500_000_000, 1_000_000_000
 MOST_WORDS = 1 << 22
 MOST_ERRORS = 100
 NEVER = 1 << 62
-Entry = Tuple[int, str, str, str, str, str, int, str]
-Error = Optional[Type[BaseException]]
+Entry = tuple[int, str, str, str, str, str, int, str]
+Error = Optional[type[BaseException]]
 
 _now = time.perf_counter_ns
 _ident = threading.get_ident
-_buffer: List[int] = []
+_buffer: list[int] = []
 _keep = _buffer.extend
 _due = 0
 
@@ -44,13 +58,13 @@ class Region:
     def __init__(self, number: int) -> None:
         self.tag = number
         self.raised = number | RAISED
-        self.starts: DefaultDict[int, List[int]] = defaultdict(list)
-        self.marks: DefaultDict[int, List[Optional[Mark]]] = defaultdict(list)
+        self.starts: defaultdict[int, list[int]] = defaultdict(list)
+        self.marks: defaultdict[int, list[Mark | None]] = defaultdict(list)
 
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind: Error, error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+    def __exit__(self, kind: Error, error: BaseException | None, trace: TracebackType | None) -> None:
         pass
 
 
@@ -62,7 +76,7 @@ class HostRegion(Region):
     def __enter__(self) -> None:
         self.starts[_ident()].append(_now())
 
-    def __exit__(self, kind: Error, error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+    def __exit__(self, kind: Error, error: BaseException | None, trace: TracebackType | None) -> None:
         end = _now()
         thread = _ident()
         try:
@@ -83,7 +97,7 @@ class StreamRegion(Region):
         self.marks[thread].append(_mark())
         self.starts[thread].append(_now())
 
-    def __exit__(self, kind: Error, error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+    def __exit__(self, kind: Error, error: BaseException | None, trace: TracebackType | None) -> None:
         end = _now()
         thread = _ident()
         try:
@@ -101,7 +115,7 @@ class Cycle(Region):
 
     __slots__ = ()
 
-    def __exit__(self, kind: Error, error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+    def __exit__(self, kind: Error, error: BaseException | None, trace: TracebackType | None) -> None:
         now = _now()
         if now > _recorder.poll_at:
             _guarded(_recorder.poll, now)
@@ -115,7 +129,7 @@ class HostCycle(Region):
     def __enter__(self) -> None:
         self.starts[_ident()].append(_now())
 
-    def __exit__(self, kind: Error, error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+    def __exit__(self, kind: Error, error: BaseException | None, trace: TracebackType | None) -> None:
         end = _now()
         thread = _ident()
         try:
@@ -141,7 +155,7 @@ class StreamCycle(Region):
         _recorder.event_ns += start - before
         self.starts[thread].append(start)
 
-    def __exit__(self, kind: Error, error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+    def __exit__(self, kind: Error, error: BaseException | None, trace: TracebackType | None) -> None:
         end = _now()
         thread = _ident()
         try:
@@ -163,7 +177,7 @@ class FirstCycle(Region):
         _guarded(_recorder.start, sys._getframe(1))
         type(self).__enter__(self)
 
-    def __exit__(self, kind: Error, error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+    def __exit__(self, kind: Error, error: BaseException | None, trace: TracebackType | None) -> None:
         now = type(self)
         if now is FirstCycle:
             return  # it could not start
@@ -171,8 +185,8 @@ class FirstCycle(Region):
         now.__exit__(self, kind, error, trace)
 
 
-ROOTS: Tuple[Type[Region], ...] = (Cycle, HostCycle, StreamCycle)
-OTHERS: Tuple[Type[Region], ...] = (Region, HostRegion, StreamRegion)
+ROOTS: tuple[type[Region], ...] = (Cycle, HostCycle, StreamCycle)
+OTHERS: tuple[type[Region], ...] = (Region, HostRegion, StreamRegion)
 
 
 class Table(NamedTuple):
@@ -182,7 +196,7 @@ class Table(NamedTuple):
     engine: str
     engine_version: str
     entries: Sequence[Entry]
-    fields: Mapping[str, Tuple[str, ...]]
+    fields: Mapping[str, tuple[str, ...]]
 
 
 class Recorder:
@@ -190,7 +204,7 @@ class Recorder:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self.probes: Dict[int, Region] = {}
+        self.probes: dict[int, Region] = {}
         cycles = {entry[0] for entry in table.entries if entry[2] == "cycle"}
         # Without a root probe, every probe does the root's work.
         self.roots = cycles or {entry[0] for entry in table.entries}
@@ -208,11 +222,11 @@ class Recorder:
         self.until = NEVER
         self.window = 0
         self.poll_at = self.drain_at = self.anchor_at = 0
-        self.ring: Optional[Ring] = None
-        self.events: Optional[Events] = None
+        self.ring: Ring | None = None
+        self.events: Events | None = None
         self.control = Control(os.path.join(self.folder, "control"))
-        self.facts: Dict[str, object] = {}
-        self.notes: List[str] = []
+        self.facts: dict[str, object] = {}
+        self.notes: list[str] = []
         self.told = (0, 0)
         self.values = Values(self.table.fields, _keep)
 
@@ -310,7 +324,7 @@ class Recorder:
         if self.events is not None:
             self.events.begin_cycle(thread)
 
-    def end_stream(self, thread: int, tag: int, start: int, mark: Optional[Mark]) -> None:
+    def end_stream(self, thread: int, tag: int, start: int, mark: Mark | None) -> None:
         """A cycle ends under the stream's clock."""
         if self.events is None:
             return
@@ -390,7 +404,7 @@ class Recorder:
         for word, value in counters.items():
             ring.set(word, value)
 
-    def _facts(self) -> Dict[str, object]:
+    def _facts(self) -> dict[str, object]:
         return {
             "format": FORMAT, "manifest": self.table.manifest, "engine": self.table.engine,
             "engine_version": self.table.engine_version, "probes": self.table.entries, **self.facts,
@@ -407,7 +421,7 @@ class Recorder:
         for attempt in range(100):
             try:
                 return Ring(f"{stem}{f'.{attempt}' if attempt else ''}.tarec", facts, 1 << 16, most)
-            except FileExistsError:
+            except FileExistsError:  # noqa: PERF203 - once
                 continue
         raise FileExistsError(stem)
 
@@ -430,7 +444,7 @@ def _guarded(do: Any, *arguments: Any) -> None:
         _recorder.trouble(error)
 
 
-def _mark() -> Optional[Mark]:
+def _mark() -> Mark | None:
     events = _recorder.events
     if events is None:
         return None
@@ -441,7 +455,7 @@ def _mark() -> Optional[Mark]:
         return None
 
 
-def _bracket(thread: int, region: Region, start: int, mark: Optional[Mark]) -> None:
+def _bracket(thread: int, region: Region, start: int, mark: Mark | None) -> None:
     events = _recorder.events
     if mark is None or events is None:
         return
@@ -468,7 +482,7 @@ def _own_folder(path: str) -> bool:
     return mine and stat.S_ISDIR(status.st_mode) and os.access(path, os.W_OK)
 
 
-def measure() -> Dict[str, int]:
+def measure() -> dict[str, int]:
     """What one region costs here, in picoseconds: off, and under the host's clock. Nothing of it is kept."""
     costs = {}
     for name, kind in (("off_ps", Region), ("host_ps", HostRegion)):

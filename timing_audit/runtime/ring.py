@@ -1,4 +1,4 @@
-"""The run file: a head of integers, two places for the facts, a ring of records. A kill at any instant leaves it readable."""
+"""The run file: a head, two places for the facts, a ring of records; readable after a kill at any instant."""
 
 from __future__ import annotations
 
@@ -97,18 +97,21 @@ class Ring:
     def _grow(self, count: int) -> None:
         while not self.wrapped and self.committed + count > self.allocated:
             size = self.base + (self.allocated + SEGMENT) * RECORD
-            try:
-                if self.allocated + SEGMENT > self.most:
-                    raise OSError("the ring has its full size")
-                self._allocate(self.base + self.allocated * RECORD, size)
-                self.map = mmap.mmap(self.file, size)
-            except (OSError, ValueError):
+            if self.allocated + SEGMENT > self.most or not self._extend(size):
                 # Full, or no room on the disk: from here on the ring goes round.
                 self.wrapped = True
                 self.set(WRAPPED, 1)
                 return
             self.allocated += SEGMENT
             self.set(ALLOCATED, self.allocated)
+
+    def _extend(self, size: int) -> bool:
+        try:
+            self._allocate(self.base + self.allocated * RECORD, size)
+            self.map = mmap.mmap(self.file, size)
+        except (OSError, ValueError):
+            return False
+        return True
 
     def _allocate(self, start: int, end: int) -> None:
         """Takes the disk's blocks now: a store into a hole of a full disk would kill the process."""

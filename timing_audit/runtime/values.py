@@ -1,10 +1,11 @@
-"""What a cycle was about: read from the locals of the function that holds the root probe, and from its result a cycle late."""
+"""What a cycle was about: from the locals around the root probe, and from its result a cycle late."""
 
 from __future__ import annotations
 
 import weakref
 from collections import deque
-from typing import Any, Callable, Deque, List, Mapping, NamedTuple, Optional, Tuple
+from collections.abc import Mapping
+from typing import Any, Callable, NamedTuple
 
 from timing_audit.runtime.ring import KIND_SHIFT, TOKENS, VALUES
 
@@ -12,7 +13,7 @@ MOST_WAITING = 8
 # The words of a VALUES record: start, what is packed below, forward count.
 MODE_SHIFT, STEPS_SHIFT, GRAPH_SHIFT, SIZE_MASK = 32, 40, 48, (1 << 32) - 1
 GRAPH_UNKNOWN, GRAPH_MISS, GRAPH_HIT = range(3)
-Keep = Callable[[Tuple[int, int, int, int]], None]
+Keep = Callable[[tuple[int, int, int, int]], None]
 
 
 class Waiting(NamedTuple):
@@ -28,11 +29,11 @@ class Waiting(NamedTuple):
 class Values:
     """Reads the values of cycles; paths are tried in order, and what is not there is left out."""
 
-    def __init__(self, fields: Mapping[str, Tuple[str, ...]], keep: Keep) -> None:
+    def __init__(self, fields: Mapping[str, tuple[str, ...]], keep: Keep) -> None:
         self.paths = {name: [path.split(".") for path in paths] for name, paths in fields.items()}
         self.keep = keep
-        self.modes: List[str] = []
-        self.waiting: Deque[Waiting] = deque()
+        self.modes: list[str] = []
+        self.waiting: deque[Waiting] = deque()
 
     def note(self, tag: int, start: int, scope: Mapping[str, Any], may_query: bool) -> None:
         """Keeps what the cycle that ends here was about."""
@@ -106,7 +107,7 @@ class Values:
             counted = fetched.lens.tolist()
             self._tokens(fetched.start, sum(counted), len(counted))
 
-    def _fetch(self, one: Waiting) -> Optional[Waiting]:
+    def _fetch(self, one: Waiting) -> Waiting | None:
         """The cycle with its lengths, which by now the engine has copied to the host; else None."""
         result = one.result()
         lens = self._lens(result) if result is not None else None
@@ -118,7 +119,7 @@ class Values:
         self.keep((TOKENS << KIND_SHIFT, start, tokens, requests))
 
 
-def _count(value: Any) -> Optional[int]:
+def _count(value: Any) -> int | None:
     if type(value) is int:
         return value
     return len(value) if hasattr(value, "__len__") else None
