@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import stat
@@ -425,6 +426,11 @@ class Recorder:
                 continue
         raise FileExistsError(stem)
 
+    def finish(self) -> None:
+        """At a regular end: what was kept since the last drain."""
+        if self.started and (_buffer or self.ring is not None):
+            self.drain(_now())
+
     def trouble(self, error: Exception) -> None:
         """An error of ours: counted, noted once, and after too many the timers stay off."""
         self.errors += 1
@@ -504,5 +510,6 @@ TABLE = Table("", "", "", (), {})
 # The table ends.
 
 _recorder = Recorder(TABLE)
+atexit.register(_guarded, _recorder.finish)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_recorder.forked)
