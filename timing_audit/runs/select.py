@@ -75,7 +75,7 @@ def _sums(part: Part, place: dict[int, int], count: int) -> PartSums:
 
 
 def _seams(process: Process, place: dict[int, int], count: int) -> tuple[list[int], list[int], dict[int, list[int]]]:
-    """Time between the outermost parts of each cycle, on either clock; and the gap before each part, on the leading one."""
+    """Time between the outermost parts of each cycle, by clock; the gap before each part, on the leading one."""
     host: list[list[tuple[int, int, int]]] = [[] for _ in range(count)]
     stream: list[list[tuple[int, int, int]]] = [[] for _ in range(count)]
     for probe, part in process.parts.items():

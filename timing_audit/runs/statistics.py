@@ -1,8 +1,8 @@
-"""Small statistics of integers: quantiles, ratios with their intervals, exact permutations. Every draw has a fixed seed."""
+"""Small statistics: quantiles, ratios with their intervals, exact permutations; every draw has a fixed seed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from math import comb
 from random import Random
@@ -16,7 +16,7 @@ MOST_EXACT = 200_000
 class Quantiles(NamedTuple):
     """A distribution in nanoseconds."""
 
-    count: int
+    number: int
     p50: int
     p90: int
     p99: int
@@ -88,16 +88,16 @@ def _bounds(found: list[float], value: float) -> tuple[float, float]:
 def block_difference(a: Sequence[float], b: Sequence[float]) -> tuple[Interval, float]:
     """How much the median of b is above that of a, as a share of a's; and a two-sided p, by a bootstrap over blocks."""
     value = median(b) / median(a) - 1
-    random, found = Random(2), []
-    for _ in range(DRAWS):
-        found.append(median(_drawn(random, b)) / median(_drawn(random, a)) - 1)
+    random = Random(2)
+    found = [median(_drawn(random, b)) / median(_drawn(random, a)) - 1 for _ in range(DRAWS)]
     opposite = min(sum(one <= 0 for one in found), sum(one >= 0 for one in found))
     p = min(1.0, 2 * (opposite + 1) / (len(found) + 1))
     return Interval(value, *_bounds(found, value)), p
 
 
 def _drawn(random: Random, values: Sequence[float]) -> list[float]:
-    return [one for a, b in random.choices(blocks(len(values)), k=len(blocks(len(values)))) for one in values[a:b]]
+    parts = blocks(len(values))
+    return [one for a, b in random.choices(parts, k=len(parts)) for one in values[a:b]]
 
 
 def permutation(a: Sequence[float], b: Sequence[float]) -> float:
@@ -137,14 +137,9 @@ def holm(values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def difference_interval(a: Sequence[float], b: Sequence[float], draw: Callable[[Random, Sequence[float]], list[float]]) -> Interval:  # fmt: skip
-    """How much the median of b is above that of a, as a share of a's, drawing launches."""
+def launch_difference(a: Sequence[float], b: Sequence[float]) -> Interval:
+    """How much the median of b's launches is above that of a's, as a share of a's, drawing launches."""
     value = median(b) / median(a) - 1
     random = Random(4)
-    found = [median(draw(random, b)) / median(draw(random, a)) - 1 for _ in range(DRAWS)]
-    return Interval(value, *_bounds(found, value))
-
-
-def whole_launches(random: Random, values: Sequence[float]) -> list[float]:
-    """Launches, drawn with replacement."""
-    return random.choices(values, k=len(values))
+    pairs = [(random.choices(a, k=len(a)), random.choices(b, k=len(b))) for _ in range(DRAWS)]
+    return Interval(value, *_bounds([median(right) / median(left) - 1 for left, right in pairs], value))

@@ -112,7 +112,8 @@ class _Summary:
 
     def _children(self, parent: int, depth: int, cycle: Columns) -> list[Row]:
         found: list[tuple[int, list[Row]]] = []
-        for number in sorted({number for one in self._chosen for number, sums in one.parts.items() if sums.part.parent == parent}):  # fmt: skip
+        numbers = {n for one in self._chosen for n, sums in one.parts.items() if sums.part.parent == parent}
+        for number in sorted(numbers):
             own = self._columns(number)
             probe = next(one.parts[number].part.probe for one in self._chosen if number in one.parts)
             row = self._part_row(number, probe, depth, own, cycle)
@@ -176,7 +177,7 @@ class _Summary:
         rows = []
         for name, own in (("seams", seams), ("unattributed", rest)):
             streams = [value for value, flag in zip(own.stream, flags, strict=True) if flag]
-            columns = Columns(own.host, [value if flag else NOT_MEASURED for value, flag in zip(own.stream, flags, strict=True)], own.host, streams)  # fmt: skip
+            columns = Columns(own.host, own.stream, own.host, streams)
             rows.append(self._row(name, name, "", 1, columns, cycle)._replace(calls=0, calls_per_cycle=0.0))
         return rows
 
@@ -317,7 +318,8 @@ def _expected(processes: Sequence[Process]) -> int:
 
 def _missing(processes: Sequence[Process]) -> tuple[str, ...]:
     tp, pp, dp = _sizes(processes[0])
-    there = {(one.header.ranks.get("dp", 0) if dp > 1 else 0, one.header.ranks.get("pp", 0), one.header.ranks.get("tp", 0)) for one in processes}  # fmt: skip
+    ranks = [process.header.ranks for process in processes]
+    there = {(one.get("dp", 0) if dp > 1 else 0, one.get("pp", 0), one.get("tp", 0)) for one in ranks}
     wanted = [(d, p, t) for d in range(dp) for p in range(pp) for t in range(tp)]
     return tuple(
         " ".join([*([f"DP{d}"] if dp > 1 else []), *([f"PP{p}"] if pp > 1 else []), f"TP{t}"])
