@@ -52,6 +52,8 @@ def test_stages_without_a_timer() -> None:
         ("EAGLEWorkerV2.forward_batch_generation", "draft"),
         ("EAGLEWorkerV2.forward_batch_generation", "verify"),
         ("EAGLEWorkerV2.forward_batch_generation", "draft_extend"),
+        ("NGRAMWorker.forward_batch_generation", "draft"),
+        ("NGRAMWorker.forward_batch_generation", "verify"),
     ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 import click
@@ -29,6 +28,8 @@ def status(settings: Settings, folder: str, form: str) -> int:
     ]  # fmt: skip
     following = [["timing-audit", "report", folder]] if found else []
     if form == "json":
+        import json
+
         document = {
             "schema": 1,
             "kind": "run-status",
