@@ -241,7 +241,7 @@ def test_graph_writes_a_file_in_any_format(package: Path, tmp_path: Path) -> Non
         assert path.read_text(encoding="utf-8").startswith(begins)
 
 
-def test_the_frontier_follows_the_choice_of_phase_and_worker(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_frontier_is_listed_for_the_chosen_phase(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "sglang" / "srt" / "speculative"
     folder.mkdir(parents=True)
     (tmp_path / "sglang" / "__init__.py").write_text("")
