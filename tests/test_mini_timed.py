@@ -55,7 +55,7 @@ EDITS = {
 }
 LOAD = ["--worker", "eagle", "--requests", "4", "--steps", "3"]
 # Long enough that the Python around the toy models is less than a percent.
-TIMES = ["--draft-us", "200", "--verify-us", "9600", "--extend-us", "200"]
+TIMES = ["--draft-us", "800", "--verify-us", "38400", "--extend-us", "800"]
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,9 @@ def timed_engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for old, new in edits.items():
             assert text.count(old) == 1, old
             text = text.replace(old, new)
-        path.write_text(text.replace("from __future__ import annotations\n", f"from __future__ import annotations\n{IMPORT}\n", 1))
+        path.write_text(
+            text.replace("from __future__ import annotations\n", f"from __future__ import annotations\n{IMPORT}\n", 1)
+        )
     source = runtime_source(PROBES, "by hand", "sglang", "mini")
     (root / "sglang" / "_probes.py").write_text(source)
     return root
@@ -93,11 +95,11 @@ def run(timed_engine: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     run_dir = tmp_path_factory.mktemp("run")
     results: list[dict[str, object]] = []
     for seed in range(3):
-        result, told = finish(start(timed_engine, run_dir, ["--tokens", "240", "--seed", str(seed)]))
+        result, told = finish(start(timed_engine, run_dir, ["--tokens", "64", "--seed", str(seed)]))
         assert "timing-audit: 5 probes, level host" in told
         results.append(result)  # type: ignore[arg-type]
     with start(timed_engine, run_dir, ["--tokens", "100000"]) as killed:
-        while not any(live.pid == killed.pid and live.cycles >= 100 for live in look(str(run_dir))):
+        while not any(live.pid == killed.pid and live.cycles >= 20 for live in look(str(run_dir))):
             assert killed.poll() is None
             time.sleep(0.05)
         killed.send_signal(signal.SIGKILL)
@@ -105,12 +107,14 @@ def run(timed_engine: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     return run_dir, results, killed.pid
 
 
-def test_each_process_has_its_file_and_the_killed_one_its_cycles(run: tuple[Path, list[dict[str, object]], int]) -> None:
+def test_each_process_has_its_file_and_the_killed_one_its_cycles(
+    run: tuple[Path, list[dict[str, object]], int],
+) -> None:
     run_dir, results, killed = run
     by_pid = {process.header.pid: process for process in read_run([str(run_dir)]).processes}
     assert len(by_pid) == 4
     assert by_pid[killed].faults == ()
-    assert len(by_pid[killed].cycles.start) >= 100
+    assert len(by_pid[killed].cycles.start) >= 20
     ended = sorted(list(one.cycles.phase).count(DECODE) for pid, one in by_pid.items() if pid != killed)
     assert ended == sorted(int(str(result["cycles"])) for result in results)
     assert all(list(one.cycles.phase).count(PREFILL) == 1 for one in by_pid.values())
@@ -144,7 +148,7 @@ def invoke(*arguments: str) -> str:
 def test_the_verdict_tells_the_story(run: tuple[Path, list[dict[str, object]], int]) -> None:
     report = json.loads(invoke("report", str(run[0]), "--format", "json"))
     rows = {row["name"]: row for row in report["rows"]}
-    # 9600 of 9600 + 2 * 200 + 200 microseconds is 94 %, less what the engine itself needs.
+    # 38.4 of 38.4 + 2 * 0.8 + 0.8 milliseconds is 94 %, less what the engine itself needs.
     assert 0.9 < rows["target verify"]["host_share"]["value"] < 0.95
     assert report["verdict"].startswith("target verify is 9")
     assert report["tokens_per_cycle"] > 1.5
