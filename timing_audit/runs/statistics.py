@@ -75,7 +75,8 @@ def ratio(parts: Sequence[int], wholes: Sequence[int]) -> Interval | None:
     for _ in range(DRAWS if len(pairs) > 1 else 0):
         drawn = random.choices(pairs, k=len(pairs))
         below = sum(pair[1] for pair in drawn)
-        found.append(sum(pair[0] for pair in drawn) / below if below else 0.0)
+        if below:
+            found.append(sum(pair[0] for pair in drawn) / below)
     value = sum(parts) / total
     return Interval(value, *_bounds(found, value))
 

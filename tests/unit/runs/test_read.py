@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import tarfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -85,10 +86,9 @@ def test_any_damage_is_told_or_harmless(tmp_path_factory: pytest.TempPathFactory
     content = bytearray(path.read_bytes()[: 3 * ring.HEAD_SIZE])
     for _ in range(data.draw(st.integers(1, 8))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
-    try:
-        join(read_run_file("a", bytes(content[: data.draw(st.integers(0, len(content)))])))
-    except Damaged as damaged:
-        assert str(damaged)
+    with suppress(Damaged):
+        process = join(read_run_file("a", bytes(content[: data.draw(st.integers(0, len(content)))])))
+        assert len(process.cycles.start) <= 3
 
 
 @pytest.mark.parametrize(
