@@ -14,24 +14,32 @@ def write(text: str, output: str | None) -> None:
     if output is None:
         sys.stdout.write(text)
         return
+    write_bytes(text.encode(), output)
+
+
+def write_bytes(data: bytes, output: str | None) -> None:
+    """Writes the bytes. Raises TimingAuditError where the file cannot be written."""
+    if output is None:
+        sys.stdout.buffer.write(data)
+        return
     path = Path(output)
     try:
         if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(data)
         else:
-            _replace(path, text)
+            _replace(path, data)
     except OSError as error:
         raise TimingAuditError(
             f"{output} cannot be written: {error.strerror or error}", exit_code=UNAUDITABLE
         ) from None
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: Path, data: bytes) -> None:
     """Old or new, never half; a link stays one."""
     real = Path(os.path.realpath(path))
     part = real.with_name(f".{real.name}.{os.getpid()}.part")
     try:
-        part.write_text(text, encoding="utf-8")
+        part.write_bytes(data)
         if real.exists():
             part.chmod(real.stat().st_mode & 0o7777)
         os.replace(part, real)
