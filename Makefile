@@ -23,7 +23,7 @@ define environment
 	@touch $@
 endef
 
-.PHONY: help audit test test-long lint format docs bench clean
+.PHONY: help audit test test-long lint format docs bench wheelhouse clean
 help:
 	@echo 'make audit      audit SGLang $(RELEASE) from the package index (RELEASE=0.5.15 make audit: another one)'
 	@echo 'make test       what CI runs: lint, all quick tests, and the wheel in an environment of its own'
@@ -32,6 +32,7 @@ help:
 	@echo 'make format     let ruff format the code and sort its imports'
 	@echo 'make docs       write the generated parts of the docs anew'
 	@echo 'make bench      measure against ast-grep and grep; writes docs/performance.md'
+	@echo 'make wheelhouse put the tool and all that it needs into wheelhouse/, for an install without a network'
 	@echo 'make clean      remove the environments and what was built'
 
 audit: .venv/.installed
@@ -60,8 +61,14 @@ docs: .venv-test/.installed
 bench: .venv-bench/.installed
 	.venv-bench/bin/python benchmarks/bench.py --write docs/performance.md
 
+# For the Python and the platform of this machine.
+wheelhouse: .venv/.installed
+	rm -rf wheelhouse
+	.venv/bin/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir wheelhouse .
+	@echo 'to install it there: pip install --no-index --find-links wheelhouse timing-audit'
+
 clean:
-	rm -rf .venv .venv-test .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf wheelhouse .venv .venv-test .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 .venv/.installed: pyproject.toml
 	$(call environment,.)

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import click
 
+from timing_audit.checks.registry import CHECKS
 from timing_audit.cli import cli
 from timing_audit.model.pack import CallRule, Pack, Rule
 from timing_audit.packs.load import load_packs
+from timing_audit.render.checks import page_markdown
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -68,6 +70,11 @@ def _rule(rule: Rule) -> str:
     calls = ", ".join(f"`{call}`" for call in rule.calls) if isinstance(rule, CallRule) else ""
     named = f"\n\nCalls: {calls}." if calls else ""
     return f"### {rule.id}\n\nKind `{rule.kind}`. {rule.summary} {rule.rationale}{named}"
+
+
+def checks() -> str:
+    """Every check with its examples."""
+    return "\n\n".join(page_markdown(check.page) for check in CHECKS)
 
 
 def modules() -> str:

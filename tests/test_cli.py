@@ -213,3 +213,29 @@ def test_the_module_runs(package: Path) -> None:
     done = command("scan", str(package), "-q")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.rstrip().endswith(f"next: timing-audit scan {package} --worker EAGLEWorker --phase decode --all")
+
+
+def test_graph_draws_the_path_and_says_why_a_function_is_hot(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["graph", str(package), "--phase", "decode"]) == 0
+    out, err = capsys.readouterr()
+    assert "└─ ○ EAGLEWorker.draft  [draft]" in out
+    assert err == ""
+    assert run(["graph", str(package), "--to", "draft", "--phase", "decode"]) == 0
+    assert "eagle_worker.py:3 → EAGLEWorker.draft" in capsys.readouterr().out
+
+
+def test_graph_has_no_function_that_the_path_files_do_not_define(
+    package: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["graph", str(package), "--to", "EAGLEWorker.drafd"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("timing-audit: no function EAGLEWorker.drafd in the files of the hot path")
+    assert "EAGLEWorker.draft" in err
+
+
+def test_graph_writes_a_file_in_any_format(package: Path, tmp_path: Path) -> None:
+    for form, begins in (("json", "{"), ("mermaid", "flowchart LR"), ("text", "sglang")):
+        path = tmp_path / form
+        assert run(["graph", str(package), "--format", form, "-o", str(path)]) == 0
+        assert path.read_text(encoding="utf-8").startswith(begins)

@@ -19,11 +19,8 @@ from timing_audit.render.json import render_json
 from timing_audit.source.target import open_target
 
 TRUTH: dict[str, Any] = json.loads((MINI / "expected.json").read_text())
-CLOCK = {"cuda_event": "device", "perf_counter": "host", "record_function": "trace"}
+CLOCK = {"cuda_event": "device", "perf_counter": "host", "record_function": "trace", "request_trace": "trace"}
 HOT = {"decode": ("decode",), "prefill": ("prefill",), "both": ("decode", "prefill")}
-
-# What the call graph and the timing layer still miss in it; each of these goes when its test passes.
-pending = pytest.mark.xfail(strict=False, reason="factories kept by a decorator, phases of the mini engine's loops")
 
 
 def sure(kind: str) -> list[dict[str, Any]]:
@@ -62,7 +59,6 @@ def test_nothing_in_the_report_is_an_absolute_path() -> None:
 # Against the truth.
 
 
-@pending
 def test_hot_functions_are_those_of_the_truth() -> None:
     said = {(f.file, f.qualname): f.phases for f in mini_report().functions if f.role == "hot"}
     unsure = {(e["file"], e["qualname"]) for e in TRUTH["functions"] if not e["sure"]}
@@ -70,7 +66,6 @@ def test_hot_functions_are_those_of_the_truth() -> None:
     assert {key: phases for key, phases in said.items() if key not in unsure} == true
 
 
-@pending
 def test_roles_off_the_path() -> None:
     found = functions()
     for entry in sure("functions"):
@@ -79,7 +74,6 @@ def test_roles_off_the_path() -> None:
             assert fact.role == entry["label"], entry["qualname"]
 
 
-@pending
 def test_stages_of_functions_that_serve_one() -> None:
     found = functions()
     for entry in sure("functions"):
@@ -87,7 +81,6 @@ def test_stages_of_functions_that_serve_one() -> None:
             assert found[entry["file"], entry["qualname"], entry["line"]].stage == entry["stage"], entry["qualname"]
 
 
-@pending
 def test_workers_of_hot_functions() -> None:
     found = functions()
     for entry in sure("functions"):
@@ -96,7 +89,6 @@ def test_workers_of_hot_functions() -> None:
             assert set(fact.workers) == set(entry["worker"]), entry["qualname"]
 
 
-@pending
 def test_sites_of_the_reported_files() -> None:
     covered = {fact.file for fact in mini_report().functions}
     said = {(site.file, site.line, site.kind, site.purpose, site.phase) for site in mini_report().sites}
@@ -113,7 +105,6 @@ def test_no_site_where_the_truth_has_a_false_friend() -> None:
     assert not said & {(e["file"], e["line"]) for e in TRUTH["sites"] if e["purpose"] is None}
 
 
-@pending
 def test_brackets() -> None:
     said = {
         (b.file, b.start_line, b.clock, b.function, b.phase, "cycle" if b.is_cycle else b.stage)
@@ -123,7 +114,6 @@ def test_brackets() -> None:
     assert said == true
 
 
-@pending
 def test_stage_coverage() -> None:
     rows = mini_report().summary.rows
     said = {(r.worker, r.phase, s.stage): s.timed._asdict() for r in rows for s in r.stages}
@@ -134,7 +124,6 @@ def test_stage_coverage() -> None:
     assert said == true
 
 
-@pending
 def test_timers_deeper_in_a_stage_are_listed_under_it() -> None:
     rows = mini_report().summary.rows
     said = {(r.worker, r.phase, s.stage): sorted(t.function for t in s.inside) for r in rows for s in r.stages}

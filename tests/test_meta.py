@@ -11,12 +11,13 @@ from pathlib import Path
 import click
 import pytest
 
+from timing_audit.checks.registry import CHECKS
 from timing_audit.cli import cli
 from timing_audit.packs.load import load_packs
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
-READ_BY_PEOPLE = [page for page in PAGES if page.name not in ("cli.md", "rules.md")]
+READ_BY_PEOPLE = [page for page in PAGES if page.name not in ("cli.md", "rules.md", "checks.md")]
 
 
 def text(page: str | Path) -> str:
@@ -67,6 +68,13 @@ def test_every_rule_is_documented_and_no_other() -> None:
 
     assert documented.keys() == rules.keys()
     assert all(rule.summary in documented[rule.id] for rule in rules.values())
+
+
+def test_every_check_is_documented_and_no_other() -> None:
+    documented = sections("docs/checks.md", "##")
+
+    assert list(documented) == [check.id for check in CHECKS]
+    assert all(check.page.rationale in documented[check.id] for check in CHECKS)
 
 
 def test_the_architecture_names_every_module_and_no_other() -> None:

@@ -19,6 +19,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.tracing import room_to_recurse, trace_release, unhinted
+from timing_audit.source.target import open_target
+
 Rows = list[dict[str, Any]]
 TRUTH = os.environ.get("TIMING_AUDIT_TRUTH", "")
 SCOPE = "sglang/srt/speculative/"
@@ -30,6 +33,7 @@ TIMING = frozenset(
     )
 )  # fmt: skip
 THRESHOLDS = {"decode": 0.97, "prefill": 0.95, "stages": 0.95, "sites": 1.0}
+WITHOUT_HINTS = 0.85
 NOT_YET: dict[tuple[str, str], str] = {}
 """Figures that are below their threshold as yet, by release and name, and why."""
 
@@ -122,6 +126,22 @@ def test_the_report_agrees_with_the_labels(release: Callable[[str], Path], versi
         result = of_stages(found, truth) if name == "stages" else of_sites(found, truth)
     print(f"{version} {name}: hit {result.hit}, wrong {result.wrong}, missed {result.missed}, F1 {result.f1:.3f}")  # noqa: T201 the figures are what one runs this test for
     assert result.f1 >= THRESHOLDS[name], "\n".join(result.names)
+
+
+@pytest.mark.long
+@pytest.mark.network
+@pytest.mark.skipif(not TRUTH, reason="TIMING_AUDIT_TRUTH names no folder with labels")
+@pytest.mark.parametrize("version", ["0.5.9", "0.5.15"])
+def test_without_the_packs_type_hints_most_of_decode_is_still_found(
+    release: Callable[[str], Path], version: str
+) -> None:
+    with room_to_recurse():
+        steps = trace_release(open_target(str(release(version))), unhinted()).steps
+    places = [(s.frame.path, s.frame.function.qualname, s.phase.name) for s in steps if s.frame.function is not None]
+    hot = [{"file": file, "qualname": name, "role": "hot", "phases": [phase]} for file, name, phase in places]
+    result = of_phase({"functions": hot}, labels(version, "functions.json"), "decode")
+    print(f"{version} decode without hints: F1 {result.f1:.3f}")  # noqa: T201 the figures are what one runs this test for
+    assert result.f1 >= WITHOUT_HINTS, "\n".join(result.names)
 
 
 def test_figures_count_what_is_right_wrong_and_missed_but_not_what_is_unsure() -> None:

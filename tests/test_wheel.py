@@ -89,3 +89,24 @@ def test_it_scans(installed: Callable[..., str]) -> None:
     assert report["schema"] == 1
     assert report["skipped"] == []
     assert report["sites"]
+
+
+@pytest.mark.long
+@pytest.mark.network
+def test_it_installs_without_a_network(tmp_path: Path, unavailable: Callable[[str], NoReturn]) -> None:
+    """What `make wheelhouse` does, and what its last line says."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "-m pip wheel" in makefile
+    house, venv = tmp_path / "wheelhouse", tmp_path / "venv"
+    made = run(sys.executable, "-m", "pip", "wheel", "--quiet", "--wheel-dir", house, ROOT, cwd=tmp_path)
+    if made.returncode != 0:
+        unavailable(f"the wheels cannot be fetched: {made.stderr.strip()}")
+    assert run(sys.executable, "-m", "venv", venv, cwd=tmp_path).returncode == 0
+
+    offline = ("install", "--quiet", "--no-index", "--find-links", house, "timing-audit")
+    done = run(venv / "bin/python", "-m", "pip", *offline, cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    scan = run(venv / "bin/timing-audit", "scan", ROOT / "fixtures/mini_sglang", "--format", "html", cwd=tmp_path)
+    assert scan.returncode == 0, scan.stderr
+    assert 'id="path-title"' in scan.stdout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import NamedTuple
 import pytest
 from _pytest.mark import ParameterSet
 
-from timing_audit.model.pack import Rule
+from timing_audit.model.pack import HintRule, Packs, Rule
 from timing_audit.packs.load import load_packs
 from timing_audit.program.engine import Engine
 from timing_audit.program.evaluate import Evaluator
@@ -89,20 +90,31 @@ def split_files(text: str, default: str = "main.py") -> dict[str, str]:
     return {path: "".join(lines) for path, lines in files.items()}
 
 
-def explorer(sources: Sources, wanted: Callable[[bytes], bool]) -> Explorer:
+@cache
+def unhinted() -> Engine:
+    """The same without what the packs say of types: the call graph must not hang on it."""
+    packs = load_packs().packs
+    return Engine(
+        Packs(tuple(replace(pack, rules=tuple(r for r in pack.rules if not isinstance(r, HintRule))) for pack in packs))
+    )
+
+
+def explorer(sources: Sources, wanted: Callable[[bytes], bool], rules: Engine | None = None) -> Explorer:
     """An explorer that has read the files whose text is wanted; it reads others when a path leads there."""
-    library = Library(sources, engine().leaves)
-    evaluator = Evaluator(library, engine().calls)
+    rules = rules or engine()
+    library = Library(sources, rules.leaves)
+    evaluator = Evaluator(library, rules.calls)
 
     def remember(unit: Unit) -> None:
         evaluator.attributes.want_again(unit)
         evaluator.classes.note(unit)
+        evaluator.registrations.note(unit)
 
     library.on_unit = remember
     for path in sources.paths:
         if wanted(sources.utf8(path)):
             library.unit(path)
-    return Explorer(library, evaluator, engine())
+    return Explorer(library, evaluator, rules)
 
 
 def trace_program(text: str, *globs: str) -> HotPath:
@@ -111,14 +123,14 @@ def trace_program(text: str, *globs: str) -> HotPath:
     return found.trace(found.entry_states(globs))
 
 
-def release_explorer(tree: Tree) -> Explorer:
+def release_explorer(tree: Tree, rules: Engine | None = None) -> Explorer:
     """An explorer over a release that has read where its cycle starts and what its modes are."""
-    return explorer(TreeSources(tree), starts_a_cycle)
+    return explorer(TreeSources(tree), starts_a_cycle, rules)
 
 
-def trace_release(tree: Tree) -> HotPath:
+def trace_release(tree: Tree, rules: Engine | None = None) -> HotPath:
     """The hot path of a release from the entry points that the packs name."""
-    found = release_explorer(tree)
+    found = release_explorer(tree, rules)
     return found.trace(found.entry_states())
 
 

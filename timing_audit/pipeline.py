@@ -7,22 +7,29 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from timing_audit.checks.run import findings
 from timing_audit.errors import USAGE, TimingAuditError
+from timing_audit.evidence.collect import collect
+from timing_audit.model.evidence import Evidence
+from timing_audit.model.graph import CallGraph
 from timing_audit.model.options import Options
 from timing_audit.model.pack import FunctionRule, Packs, WorkerRule
 from timing_audit.model.program import FunctionRef
-from timing_audit.model.report import Parsed, Report, Row, Summary, Target
+from timing_audit.model.report import Finding, Parsed, Report, Row, Summary, Target
 from timing_audit.model.source import Skipped
 from timing_audit.program.engine import DECODE, PHASES, Engine
 from timing_audit.program.evaluate import Evaluator
+from timing_audit.program.frontier import Frontier
 from timing_audit.program.hotpath import CAPTURE, Explorer, HotPath, State, Step
 from timing_audit.program.library import Library, Unit, UnreadableError
 from timing_audit.program.phases import Phase
 from timing_audit.program.seeds import seeds
 from timing_audit.source.decode import Unreadable
 from timing_audit.source.tree import Tree
+from timing_audit.timing.callgraph import Grapher, part_of
 from timing_audit.timing.cycle import Cycle, read_cycle
 from timing_audit.timing.describe import Describer, Facts, build_facts, functions_of
+from timing_audit.timing.landings import Landings
 from timing_audit.timing.names import kept_results
 from timing_audit.timing.reached import Reached
 from timing_audit.timing.roles import Roles
@@ -31,6 +38,7 @@ from timing_audit.timing.summary import Summarizer
 from timing_audit.timing.survey import Survey
 
 EVERYTHING = "*"
+UNUSED = "unused-suppression"
 DEFAULT = Options()
 DEEPEST_RECURSION = 20_000
 """Expressions and the evaluation of calls nest; Python's own limit is made for programs that do not."""
@@ -72,15 +80,37 @@ class Audit:
         self._lost: dict[str, str] = {}
 
     def run(self) -> Report:
-        """The whole report."""
+        """The whole report, without findings."""
+        return self._report(*self._gather())
+
+    def judged(self) -> tuple[Report, Evidence]:
+        """The report, and what the checks judge beside it."""
+        facts, files = self._gather()
+        report = self._report(facts, files)
+        describer = Describer(facts, facts.cycle.workers)
+        evidence = collect(
+            facts, describer, self._names, self._packs, files, self._tree.paths, self._raw,
+            package=self._tree.package, no_probes=self._options.no_probes,
+        )  # fmt: skip
+        return report, evidence
+
+    def graph(self) -> CallGraph:
+        """The hot path as a graph."""
+        facts, files = self._gather()
+        describer = Describer(facts, facts.cycle.workers)
+        summarizer = self._summarizer(facts, describer)
+        functions = tuple(describer.function(unit, ref) for unit in files for ref in functions_of(unit))
+        target = self._target(facts)
+        return Grapher(facts, describer, summarizer).graph(target, functions, len(self._skipped()))
+
+    def _gather(self) -> tuple[Facts, list[Unit]]:
         entries = self._entries()
         cycle = self._flat(entries) if self._everything else self._cycle(entries)
         captured = self._captured()
         hot = set(cycle.states)
         roles = Roles(self._names, self._packs, self._engine, hot, captured)
         files = self._files(hot | captured)
-        facts = self._facts(cycle, roles, files)
-        return self._report(facts, files)
+        return self._facts(cycle, roles, files), files
 
     def _flat(self, entries: tuple[State, ...]) -> Cycle:
         """Every function an entry of its own, in decode, without a stage."""
@@ -102,6 +132,7 @@ class Audit:
         self._progress(unit.path)
         self._names.attributes.want_again(unit)
         self._names.classes.note(unit)
+        self._names.registrations.note(unit)
 
     # Where the path starts.
 
@@ -186,12 +217,12 @@ class Audit:
         brackets = [fact for body in bodies for fact in describer.brackets(body)]
         brackets += [describer.bracket(bracket) for bracket in dict.fromkeys(across)]
         brackets = sorted(set(brackets), key=lambda fact: fact[:4])
-        summarizer = Summarizer(facts, describer, self._packs)
+        summarizer = self._summarizer(facts, describer)
         inferred = [wrapper for unit in files for wrapper in facts.survey.inferred(unit.path)]
         functions = tuple(describer.function(unit, ref) for unit in files for ref in functions_of(unit))
         wrappers = tuple(summarizer.wrappers(inferred, brackets))
         return Report(
-            target=Target(self._tree.label, self._tree.package, self._tree.version, _entry_names(facts.cycle.path)),
+            target=self._target(facts),
             functions=functions,
             edges=describer.edges(),
             sites=tuple(sorted(site for body in bodies for site in describer.sites(body))),
@@ -199,9 +230,15 @@ class Audit:
             regions=tuple(region for ref in sorted(facts.statements) for region in describer.regions(ref)),
             findings=(),
             skipped=self._skipped(),
-            summary=Summary(tuple(_rows(summarizer, facts)), wrappers, self._parsed()),
+            summary=Summary(tuple(_rows(summarizer, facts)), summarizer.frontier(), wrappers, self._parsed()),
             next=(),
         )
+
+    def _summarizer(self, facts: Facts, describer: Describer) -> Summarizer:
+        return Summarizer(facts, describer, self._packs, Landings(Frontier(self._names, self._engine), facts.reached))
+
+    def _target(self, facts: Facts) -> Target:
+        return Target(self._tree.label, self._tree.package, self._tree.version, _entry_names(facts.cycle.path))
 
     def _skipped(self) -> tuple[Skipped, ...]:
         problems = {problem.file: problem.reason for problem in self._library.problems}
@@ -237,14 +274,29 @@ def select(report: Report, packs: Packs, options: Options) -> Report:
         if fact.role != "hot" or ((not workers or workers & set(fact.workers)) and set(phases) & set(fact.phases))
     )
     kept = {(fact.file, fact.qualname) for fact in functions}
+    frontier = tuple(
+        fact
+        for fact in report.summary.frontier
+        if set(phases) & set(fact.phases) and (not workers or workers & set(fact.workers))
+    )
     return report._replace(
         functions=functions,
         edges=tuple(e for e in report.edges if (e.file, e.caller) in kept and set(phases) & set(e.phases)),
         sites=tuple(s for s in report.sites if s.phase not in PHASES or s.phase in phases),
         brackets=tuple(b for b in report.brackets if b.phase not in PHASES or b.phase in phases),
         regions=tuple(r for r in report.regions if (r.file, r.function) in kept and r.phase in phases),
-        summary=report.summary._replace(rows=rows),
+        summary=report.summary._replace(rows=rows, frontier=frontier),
     )
+
+
+def _findings(report: Report, whole: Report, evidence: Evidence, options: Options) -> tuple[Finding, ...]:
+    """The findings on what the report holds; where that is a part, a comment may be of use for the rest."""
+    narrowed = bool(options.phases or options.workers)
+    ignore = (*options.ignore, UNUSED) if narrowed else options.ignore
+    found = findings(report, evidence, options.select, ignore)
+    kept = {(fact.file, fact.qualname) for fact in report.functions}
+    left = {(fact.file, fact.qualname) for fact in whole.functions} - kept
+    return tuple(finding for finding in found if (finding.file, finding.function) not in left)
 
 
 def known_workers(names: Sequence[str], known: set[str], packs: Packs) -> set[str]:
@@ -287,8 +339,20 @@ def audit(
 ) -> Report:
     """Audits a tree; `progress` hears of every file that is read."""
     with _deep_and_undisturbed():
-        report = select(Audit(tree, packs, options, progress).run(), packs, options)
-        return report._replace(next=next_steps(report, options))
+        whole, evidence = Audit(tree, packs, options, progress).judged()
+        report = select(whole, packs, options)
+        found = _findings(report, whole, evidence, options)
+        return report._replace(findings=found, next=next_steps(report, options))
+
+
+def graph(
+    tree: Tree, packs: Packs, options: Options = DEFAULT, progress: Callable[[str], None] = lambda path: None
+) -> CallGraph:
+    """The hot path of a tree as a graph, of some phases and workers."""
+    with _deep_and_undisturbed():
+        found = Audit(tree, packs, options, progress).graph()
+    workers = known_workers(options.workers, {launch.worker for launch in found.workers}, packs)
+    return part_of(found, workers, options.phases or PHASES)
 
 
 @contextmanager

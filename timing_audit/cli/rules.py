@@ -34,15 +34,21 @@ def list_rules(settings: Settings, form: str) -> None:
 @common
 @click.pass_obj
 def show_rule(settings: Settings, rule_id: str, form: str) -> None:
-    """Show one rule with its reason and examples."""
+    """Show one rule or check with its reason and examples."""
+    from timing_audit.checks.registry import CHECKS, find
+    from timing_audit.render.checks import page_json, page_text
     from timing_audit.render.rules import rule_text, rules_json
 
-    packs = load(settings)
+    packs, check = load(settings), find(rule_id)
     rule = packs.find(rule_id)
+    if rule is None and check is not None:
+        sys.stdout.write(page_json([check.page]) if form == "json" else page_text(check.page))
+        return
     if rule is None:
         from difflib import get_close_matches
 
-        near = get_close_matches(rule_id, [known.id for known in packs.rules], n=1)
+        known = [known.id for known in packs.rules] + [known.id for known in CHECKS]
+        near = get_close_matches(rule_id, known, n=1)
         hint = f"did you mean {near[0]}?" if near else "`timing-audit rules list` names them"
         raise TimingAuditError(f"no rule is called {rule_id}", hint=hint, exit_code=USAGE)
     sys.stdout.write(rules_json([rule]) if form == "json" else rule_text(rule))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from timing_audit.model.config import Config
     from timing_audit.model.pack import Packs
 
 GATE_FAILED, INTERRUPTED = 1, 130
@@ -20,6 +22,7 @@ class Settings:
     """The options that every command takes, before or after its name."""
 
     rules: str | None = None
+    config: str | None = None
     python: str | None = None
     color: bool | None = None
     quiet: bool = False
@@ -50,6 +53,7 @@ COMMON = (
     _option("--color/--no-color", default=None, text="Colours, or none; on a terminal by default."),
     _option("--no-cache", is_flag=True, hidden=True),
     _option("--python", metavar="EXE", text="Audit the package that this interpreter would import."),
+    _option("--config", metavar="FILE", text="The configuration, in place of the nearest one (docs/configuration.md)."),
     _option("--rules", metavar="DIR", text="More packs, beside the tool's own."),
 )
 
@@ -66,6 +70,18 @@ def load(settings: Settings) -> Packs:
     from timing_audit.packs.load import load_packs
 
     return load_packs(Path(settings.rules) if settings.rules is not None else None)
+
+
+def configuration(settings: Settings) -> Config:
+    """What the project has settled: from the file that was named, else the nearest one."""
+    from timing_audit.config.find import find_config
+
+    return find_config(settings.config)
+
+
+def configured_path(config: Config, name: str) -> str:
+    """A path of the configuration as it is named from here."""
+    return os.path.normpath(os.path.join(config.folder, name))
 
 
 def sayer(settings: Settings) -> Callable[[str], None]:

@@ -29,7 +29,13 @@ def status(settings: Settings, folder: str, form: str) -> int:
     ]  # fmt: skip
     following = [["timing-audit", "report", folder]] if found else []
     if form == "json":
-        document = {"schema": 1, "kind": "run-status", "control": last_order(folder), "processes": rows, "next": following}
+        document = {
+            "schema": 1,
+            "kind": "run-status",
+            "control": last_order(folder),
+            "processes": rows,
+            "next": following,
+        }
         sys.stdout.write(json.dumps(document, indent=1) + "\n")
         return 0 if found else UNAUDITABLE
     for row in rows:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 class Options(NamedTuple):
     """`entries` are globs that replace the packs' entry rules; no `phases` or `workers` means all of them.
 
+    `select` and `ignore` choose checks; `no_probes` tells that the target must hold no inserted timer.
     `target` is how the user named it, for the commands that the report proposes.
     """
 
@@ -16,3 +17,6 @@ class Options(NamedTuple):
     workers: tuple[str, ...] = ()
     all_files: bool = False
     target: str | None = None
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    no_probes: bool = False

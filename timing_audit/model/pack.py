@@ -108,6 +108,25 @@ class StageRule(FunctionRule):
 
 
 @dataclass(frozen=True)
+class WrittenRule(Rule):
+    """Calls by how their callee is written, for methods of objects whose type no code tells: `*.item`."""
+
+    calls: tuple[str, ...] = ()
+
+    def matches_call(self, callee: str) -> bool:
+        """Whether a call written as `callee` is meant."""
+        return any(fnmatchcase(callee, glob) for glob in self.calls)
+
+
+@dataclass(frozen=True)
+class ModeLabelRule(FunctionRule):
+    """Timers whose label is the batch's mode where they are opened; `stages` tells which stage a mode names."""
+
+    attribute: str = ""
+    stages: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class PhaseFunctionRule(FunctionRule):
     """Functions that serve one phase only, where no branch of the code says so."""
 

@@ -9,6 +9,8 @@ from timing_audit.model.source import Skipped
 ROLES = ("hot", "capture", "cold", "kernel", "compiled")
 COVERED = ("direct", "outside")
 WORDS = ("direct", "outside", "partial", "untimed", "excluded")
+CONFIDENCE = {"exact": "high", "hierarchy": "medium", "hinted": "medium", "unique name": "low", "same name": "low"}
+"""How sure a call is, by how it was resolved."""
 UNTIMED, EXCLUDED = "untimed", "excluded"
 
 
@@ -33,6 +35,7 @@ class FunctionFact(NamedTuple):
 
     `via` is the call chain from the entry point: the `def` line of the entry, then every call.
     `workers` names every worker under which it runs; code of the scheduler runs under all of them.
+    `fingerprint` is a hash of what a hot function says, empty where it says too little or is not hot.
     """
 
     file: str
@@ -51,6 +54,7 @@ class FunctionFact(NamedTuple):
     reason: str
     loops: int
     statements: int
+    fingerprint: str = ""
 
 
 class EdgeFact(NamedTuple):
@@ -190,7 +194,7 @@ class Row(NamedTuple):
     """What one worker does in one phase, with the counts behind every percentage.
 
     `worker` is null where the hot path was entered at given functions; `launched_with` are the names that
-    choose the worker. `frontier` and `external` count calls on its path; null where they were not counted.
+    choose the worker. `resolved`, `external` and `frontier` count the calls on its path by where they lead.
     """
 
     worker: str | None
@@ -204,8 +208,9 @@ class Row(NamedTuple):
     timed_statements: Count
     stages: tuple[StageRow, ...]
     cycle: tuple[Timer, ...]
-    frontier: int | None
-    external: int | None
+    resolved: int
+    external: int
+    frontier: int
 
 
 class WrapperFact(NamedTuple):
@@ -221,6 +226,23 @@ class WrapperFact(NamedTuple):
     hot_uses: int
     unwrapped: tuple[str, ...]
     """Stages that its docstring names and that no use of it is around."""
+    forms: tuple[str, ...] = ()
+    """How it is used: `context`, `decorator`, `callable`, `start`, `stop`."""
+    clocks: tuple[str, ...] = ()
+    """Every clock class that it times on; `clock` is the first."""
+
+
+class FrontierFact(NamedTuple):
+    """A call on the hot path that may land in the tree and was not resolved; `text` is the callee as written."""
+
+    file: str
+    line: int
+    column: int
+    function: str
+    text: str
+    reason: str
+    phases: tuple[str, ...]
+    workers: tuple[str, ...]
 
 
 class Parsed(NamedTuple):
@@ -232,9 +254,10 @@ class Parsed(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """The rows, and what holds for all of them; `unresolved` are the frontier's calls with their reasons."""
+    """The rows, and what holds for all of them."""
 
     rows: tuple[Row, ...]
+    frontier: tuple[FrontierFact, ...]
     wrappers: tuple[WrapperFact, ...]
     parsed: Parsed
 

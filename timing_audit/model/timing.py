@@ -111,6 +111,19 @@ class Sync(NamedTuple):
     timer_line: int
 
 
+class Elapsed(NamedTuple):
+    """A reading of the time between two events, with the places (line, column) where they were recorded.
+
+    A place is (0, 0) where nothing here records the event; `timing` says of both whether they were made to
+    time, None where nothing tells.
+    """
+
+    line: int
+    start: tuple[int, int]
+    end: tuple[int, int]
+    timing: tuple[bool | None, bool | None]
+
+
 class Wrapper(NamedTuple):
     """One clock of something that times what its caller supplies; a wrapper on two clocks has two.
 
@@ -158,6 +171,7 @@ class BodyTiming(NamedTuple):
     starts: tuple[Kept, ...] = ()
     ends: tuple[Kept, ...] = ()
     loads: frozenset[str] = frozenset()
+    elapsed: tuple[Elapsed, ...] = ()
 
 
 class ClassTiming(NamedTuple):

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 
+from timing_audit.config.table import Fault, Table
+from timing_audit.config.toml import read_toml
 from timing_audit.errors import USAGE, TimingAuditError
 from timing_audit.model.pack import CallRule, Example, Pack, Packs, Rule
 from timing_audit.packs.schema import read_rule
-from timing_audit.packs.table import Fault, Table
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _RULE = re.compile(r"^\s*\[\[\s*rule\s*\]\]")
 _ID = re.compile(r"""^\s*id\s*=""")
-_AT_LINE = re.compile(r"at line (\d+)")
 
 
 def rules_folder() -> Path:
@@ -55,25 +53,8 @@ def _pack_files(folder: Path) -> list[Path]:
 
 
 def _read_pack(file: str, content: bytes, faults: list[Fault]) -> Pack | None:
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        faults.append(Fault(file, content.count(b"\n", 0, error.start) + 1, "not UTF-8"))
-        return None
-    document = _parse(file, text, faults)
-    return None if document is None else _build_pack(file, text, document, faults)
-
-
-def _parse(file: str, text: str, faults: list[Fault]) -> Mapping[str, object] | None:
-    toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    try:
-        document: Mapping[str, object] = toml.loads(text)
-    except ValueError as error:  # both libraries' TOMLDecodeError is one
-        found = _AT_LINE.search(str(error))
-        line = int(found[1]) if found else len(text.splitlines())
-        faults.append(Fault(file, line, f"not TOML: {error}"))
-        return None
-    return document
+    read = read_toml(file, content, faults)
+    return None if read is None else _build_pack(file, *read, faults)
 
 
 def _build_pack(file: str, text: str, document: Mapping[str, object], faults: list[Fault]) -> Pack:

@@ -6,21 +6,23 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypedDict
 
+from timing_audit.config.table import PHASES, Table
 from timing_audit.model.pack import (
     CallRule,
     EntryRule,
     Example,
     FunctionRule,
     HintRule,
+    ModeLabelRule,
     PhaseFunctionRule,
     PhaseRule,
     Rule,
     SetterRule,
     StageRule,
     WorkerRule,
+    WrittenRule,
 )
 from timing_audit.model.timing import Clock
-from timing_audit.packs.table import PHASES, Table
 
 STAGES = ("draft", "verify", "draft_extend", "target_extend")
 SUBSTAGES = ("sampling", "tree_build", "kv_alloc", "grammar", "communication", "batch_prepare", "output")
@@ -189,6 +191,19 @@ def _setter(table: Table, common: Common) -> Rule:
     )
 
 
+def _written(table: Table, common: Common) -> Rule:
+    return WrittenRule(**common, calls=table.texts("calls", required=True))
+
+
+def _mode_label(table: Table, common: Common) -> Rule:
+    modes = Table(table.table("stages", required=True), common["file"], common["line"], f"{table.where}, stages")
+    names = tuple(table.table("stages"))
+    stages = tuple((name, modes.text(name, choices=STAGES)) for name in names)
+    table.faults += modes.faults
+    attribute = table.text("attribute", required=True)
+    return ModeLabelRule(**common, **_functions(table), attribute=attribute, stages=stages)
+
+
 def _worker(table: Table, common: Common) -> Rule:
     launches = Table(table.table("workers", required=True), common["file"], common["line"], f"{table.where}, workers")
     names = tuple(table.table("workers"))
@@ -213,6 +228,9 @@ KINDS: Mapping[str, Callable[[Table, Common], Rule]] = {
     "gate": _plain(""),
     "metric-hook": _plain("metric_hook"),
     "device-work": _plain(""),
+    "launch": _written,
+    "host-wait": _written,
+    "mode-label": _mode_label,
     "graph-replay": _plain(""),
     "graph-capture": _plain(""),
     "kernel": _plain(""),

@@ -10,7 +10,7 @@ from timing_audit.model.program import (
     NOTHING, Bag, ClassRef, ClassValue, External, Frame, FunctionRef, FunctionValue, Instance, Leaf, Literal,
     ModuleValue, SetFrom, SuperValue, Value, Values,
 )  # fmt: skip
-from timing_audit.model.syntax import Call, Const, Expr, Function, Name
+from timing_audit.model.syntax import Attr, Call, Const, Expr, Function, Name
 from timing_audit.program.classes import is_property
 from timing_audit.program.library import Unit, has_decorator
 from timing_audit.program.cells import HINTED, WRITTEN
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def informative(values: Values) -> bool:
-    """Whether anything but constants is known."""
-    return any(not isinstance(value, Literal) for value in values)
+    """Whether anything but constants and what outside code gives is known."""
+    return any(not isinstance(value, Literal) and value != ANYTHING for value in values)
 
 
 class Attributes:
@@ -96,7 +96,7 @@ class Attributes:
 
     def _outside(self, ref: ClassRef, name: str) -> Values:
         """An attribute that a base outside the target must have."""
-        return frozenset(External(f"{base}().{name}") for base in self._evaluator.classes.outside_bases(ref)[:1])
+        return frozenset(External(f"{base}().{name}") for base in self._evaluator.classes.providers(ref)[:1])
 
     def _delegated(self, ref: ClassRef, name: str) -> Values:
         """`__getattr__` that answers `getattr(self._inner, name)`."""
@@ -130,7 +130,7 @@ class Attributes:
             found = self._class_level(cls, ref, name)
             if found is not None:
                 return found
-        return frozenset(External(f"{base}.{name}") for base in classes.outside_bases(ref)[:1])
+        return frozenset(External(f"{base}.{name}") for base in classes.providers(ref)[:1])
 
     def _class_level(self, cls: ClassRef, ref: ClassRef, name: str) -> Values | None:
         unit = self._evaluator.library.unit(cls.path)
@@ -213,6 +213,12 @@ class Attributes:
             for cls in unit.outline.classes
             if matches_qualname(globs, cls.qualname)
         )
+
+    def is_hint(self, expr: Expr, values: Values) -> bool:
+        """Whether the values of a name or attribute are just what the packs say that it may hold."""
+        name = expr.name if isinstance(expr, Attr) else expr.id if isinstance(expr, Name) else ""
+        objects = {value for value in values if isinstance(value, Instance)}
+        return name in self.hints and objects == self.hinted(name)
 
     def _definitions(self, ref: ClassRef, name: str) -> Iterator[tuple[Frame, Definition]]:
         for cls in self._evaluator.classes.order(ref):
@@ -302,7 +308,7 @@ class Attributes:
 
 def _makes(definition: Definition) -> bool:
     """Whether an assignment gives its name something: more than a constant."""
-    return definition.how != "note" and definition.expr is not None and not isinstance(definition.expr, Const)
+    return definition.how != "info" and definition.expr is not None and not isinstance(definition.expr, Const)
 
 
 def _in_constructor(frame: Frame) -> bool:

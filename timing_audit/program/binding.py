@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from timing_audit.model.program import (
-    NOTHING, Bag, ClassRef, ClassValue, DictValue, Frame, FunctionValue, Instance, Values,
+    NOTHING, Bag, ClassRef, ClassValue, DictValue, Frame, FunctionRef, FunctionValue, Instance, Values,
 )  # fmt: skip
 from timing_audit.model.syntax import Call, Expr, Function, Param, Starred
 from timing_audit.program.attributes import informative
@@ -32,6 +32,7 @@ class Bindings:
         self._sources: dict[tuple[Frame, str], set[Source]] = {}
         self._given: dict[tuple[Frame, str], Values] = {}
         self._applied: dict[tuple[Frame, str], Values] = {}
+        self._searched: set[tuple[Frame, str]] = set()
         self._seen: set[tuple[Frame, Frame, int, int]] = set()
 
     def bind(self, caller: Frame, call: Call, callee: Frame, function: Function, skip: int, *, taken: int = 0) -> None:
@@ -105,11 +106,11 @@ class Bindings:
         param = function.params[place]
         if place == 0 and function.in_class and not has_decorator(function, "staticmethod"):
             return self._receiver(frame, function, param)
-        found = self._given.get((frame, name), NOTHING)
-        for source in tuple(self._sources.get((frame, name), ())):
-            found |= self._argument(source, name)
+        found = self._given.get((frame, name), NOTHING).union(*self._sourced(frame, name))
+        if not informative(found):
+            found |= self._unwalked(frame, frame.function, function, place)
         if param.kind:
-            return frozenset((Bag(found),)) if param.kind == "*" and found else NOTHING
+            return frozenset((Bag(found),)) if param.kind == "**" or found else NOTHING
         module = Frame(frame.path, None, None)
         if param.default is not None:
             found |= self._evaluator.evaluate(module, param.default)
@@ -117,6 +118,19 @@ class Bindings:
         if vague and self._evaluator.cells.trusts(WRITTEN):
             found |= self._evaluator.annotations.read(module, param.annotation)
         return found if informative(found) else found | self._evaluator.attributes.hinted(name)
+
+    def _unwalked(self, frame: Frame, ref: FunctionRef, function: Function, place: int) -> Values:
+        """What calls pass that stand on no path: those of the class's own methods, and those made at import."""
+        if frame.receiver is not None and (frame, function.name) not in self._searched:
+            self._searched.add((frame, function.name))
+            for caller, call in self._evaluator.classes.own_calls(frame.receiver, function.name):
+                self._evaluator.calls.targets(Frame(caller.path, caller, frame.receiver), call)
+        first = place == int(function.in_class)
+        given = self._evaluator.registrations.passed(frame, ref, function.params[place].name, first=first)
+        return given.union(*self._sourced(frame, function.params[place].name))
+
+    def _sourced(self, frame: Frame, name: str) -> list[Values]:
+        return [self._argument(source, name) for source in tuple(self._sources.get((frame, name), ()))]
 
     def _argument(self, source: Source, name: str) -> Values:
         values = self._evaluator.evaluate(source.frame, self._evaluator.expressions[source.key])

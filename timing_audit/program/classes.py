@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from timing_audit.model.program import ClassRef, FunctionRef
-from timing_audit.model.syntax import Attr, Binding, Call, Expr, Function, Name, Nested, Subscript
+from timing_audit.model.syntax import Attr, Binding, Block, Call, Expr, Function, Name, Nested, Subscript
 from timing_audit.program.library import Library, Unit, has_decorator, ref_of
 from timing_audit.program.scopes import nodes
 
@@ -24,6 +25,8 @@ class Package(NamedTuple):
 
 
 Static = ClassRef | FunctionRef | Elsewhere | Package | None
+EMPTY_HANDED = frozenset(("abc", "enum", "typing", "typing_extensions"))
+"""Modules whose classes say what kind of class one is, and bring next to no methods that a caller names."""
 ENUMS = frozenset(("enum.Enum", "enum.IntEnum", "enum.Flag", "enum.IntFlag", "enum.StrEnum"))
 STUB_DECORATORS = ("abstractmethod", "abstractproperty", "overload")
 PROPERTIES = ("property", "cached_property", "abstractproperty", "functools.cached_property")
@@ -135,6 +138,10 @@ class Classes:
             if isinstance(base, Elsewhere) and base.name
         )
 
+    def providers(self, ref: ClassRef) -> tuple[str, ...]:
+        """The bases outside that may have attributes which the target does not show: not `abc.ABC` and its kin."""
+        return tuple(name for name in self.outside_bases(ref) if name.partition(".")[0] not in EMPTY_HANDED)
+
     def is_enum(self, ref: ClassRef) -> bool:
         """Whether the class inherits from a standard enum."""
         return not ENUMS.isdisjoint(self.outside_bases(ref))
@@ -191,6 +198,18 @@ class Classes:
                 return FunctionRef(cls.path, function.qualname, function.line)
         return None
 
+    def own_calls(self, ref: ClassRef, name: str) -> Iterator[tuple[FunctionRef, Call]]:
+        """The calls `self.name(...)` and `super().name(...)` in the methods that can run on an object of the class."""
+        for cls in self.order(ref):
+            unit, outline = self.library.unit(cls.path), self.library.class_(cls)
+            for line in unit.mentions(name) if unit is not None else ():
+                function = unit.functions[line] if unit is not None else None
+                if unit is None or function is None or not outline.line <= line <= outline.end_line:
+                    continue
+                if not function.in_class or self.live(ref, cls, function.name):
+                    caller = ref_of(unit, function)
+                    yield from ((caller, call) for call in _calls_on_self(self.library.body(caller), name))
+
     def live(self, ref: ClassRef, owner: ClassRef, name: str) -> bool:
         """Whether `owner`'s method of this name runs on an object of `ref`: not hidden by one that does not chain."""
         for cls in self.order(ref):
@@ -222,6 +241,15 @@ class Classes:
                 if cls.bases and other != ref and ref in self.order(other):
                     found.append(other)
         return found
+
+
+def _calls_on_self(body: Block, name: str) -> list[Call]:
+    found = [node for node in nodes(body) if isinstance(node, Call) and isinstance(node.func, Attr)]
+    return [c for c in found if isinstance(c.func, Attr) and c.func.name == name and _is_self(c.func.value)]
+
+
+def _is_self(expr: object) -> bool:
+    return expr == Name("self") or (isinstance(expr, Call) and expr.func == Name("super"))
 
 
 def merge(orders: list[list[ClassRef]]) -> list[ClassRef]:

@@ -22,7 +22,8 @@ from timing_audit.program.cells import WRITTEN, Cell, Cells, Key
 from timing_audit.program.classes import Classes, Elsewhere, Package, Static
 from timing_audit.program.library import Library, Unit, has_decorator
 from timing_audit.program.outside import ANYTHING, Outside
-from timing_audit.program.scopes import Definition, Scope
+from timing_audit.program.registration import Registrations
+from timing_audit.program.scopes import FILLING, Definition, Scope
 
 
 class Evaluator:
@@ -41,10 +42,13 @@ class Evaluator:
         self.annotations = Annotations(self)
         self.attributes = Attributes(self)
         self.calls = Calls(self)
+        self.registrations = Registrations(self)
         self.expressions: dict[int | str, Expr] = {}
         self._operations: dict[int, tuple[Any, list[Any]]] = {}
         self._places: dict[tuple[Frame, str], Key | Values] = {}
         self._spots: dict[tuple[Frame, int], Cell] = {}
+        self.blanks: set[Key] = set()
+        self.guesses: dict[Key, Values] = {}
         self._open_tables: set[DictValue] = set()
         self.kinds: dict[str, Callable[..., Values]] = {
             "local": self._local,
@@ -184,14 +188,26 @@ class Evaluator:
         if len(names) == 1:
             return self.attributes.of(value, names[0]) or self.attributes.hinted(names[0])
         bases = self.cells.read(("on", value, names[:-1]))
-        return self.attributes.of_all(bases, names[-1]) if bases else self.attributes.hinted(names[-1])
+        return self._member(bases, names[-1], ("on", value, names))
 
     def _dotted(self, frame: Frame, key: int | str) -> Values:
         expr = self.expressions[key]
         if not isinstance(expr, Attr):
             return NOTHING
         bases = self.evaluate(frame, expr.value)
-        return self.attributes.of_all(bases, expr.name) if bases else self.attributes.hinted(expr.name)
+        return self._member(bases, expr.name, ("dotted", frame, key))
+
+    def _member(self, bases: Values, name: str, cell: Key) -> Values:
+        """An attribute of these values; where nothing is known of it, what it is taken for."""
+        found = self.attributes.of_all(bases, name) if bases else self.attributes.hinted(name)
+        if found:
+            return found
+        self.blanks.add(cell)
+        return self.attributes.of_all(self.guesses.get(cell, NOTHING), name)
+
+    def is_guess(self, frame: Frame, expr: Attr) -> bool:
+        """Whether an attribute is known by its name only."""
+        return bool(self.guesses) and self._spot(frame, expr) in self.guesses
 
     def _call(self, frame: Frame, expr: Call) -> Values:
         return self.cells.read(("called", frame, self.remember(expr)))
@@ -299,6 +315,9 @@ class Evaluator:
     def _comprehension(self, frame: Frame, expr: Comprehension) -> Values:
         return bag(self.evaluate(frame, expr.element))
 
+    def _compare(self, frame: Frame, expr: Compare) -> Values:
+        return frozenset((ANYTHING,))
+
     def _fstring(self, frame: Frame, expr: FString) -> Values:
         return frozenset((ANYTHING,))
 
@@ -317,7 +336,14 @@ class Evaluator:
             found |= self.cells.read(("lambda", frame, name))
         if name in scope.given:
             found |= self.cells.read(("param", frame, name))
+        elif all(definition.how in FILLING for definition in definitions):
+            found |= self._around(frame, name)
         return found
+
+    def _around(self, frame: Frame, name: str) -> Values:
+        """A name that the body only fills, as `names.append(x)` does, belongs to what is around it."""
+        outer = self.parent(frame)
+        return self.cells.read(("global", frame.path, name)) if outer is None else self.lookup(outer, name)
 
     def _global(self, path: str, name: str) -> Values:
         unit = self.library.unit(path)
@@ -338,7 +364,7 @@ class Evaluator:
                 continue
             scope = unit.scope(line)
             definitions = scope.names.get(name, ())
-            stored = name not in scope.given and all(d.how in ("store", "grow") for d in definitions)
+            stored = name not in scope.given and all(d.how in FILLING for d in definitions)
             if definitions and (name in scope.globals or stored):
                 ref = FunctionRef(unit.path, function.qualname, line)
                 yield self.defined(self.frame_of(FunctionValue(ref, None, None)), definitions)
@@ -513,4 +539,5 @@ MAKERS: dict[type, Any] = {
     Unary: Evaluator._unary,
     Comprehension: Evaluator._comprehension,
     FString: Evaluator._fstring,
+    Compare: Evaluator._compare,
 }

@@ -8,12 +8,13 @@ from typing import NamedTuple, cast
 
 from timing_audit.model.pack import FunctionRule
 from timing_audit.model.program import NOTHING, ClassRef, Frame, FunctionRef, Literal, Values
-from timing_audit.model.syntax import Function
+from timing_audit.model.syntax import Block, Call, Const, Evaluate, Function, Name, Raise
 from timing_audit.program.callbacks import Callbacks
 from timing_audit.program.cells import SCAN
 from timing_audit.program.classes import is_stub
-from timing_audit.program.engine import PHASES, Engine
+from timing_audit.program.engine import DECODE, PHASES, PREFILL, Engine
 from timing_audit.program.evaluate import Evaluator
+from timing_audit.program.guesses import Guesses
 from timing_audit.program.library import Library, Unit, has_decorator
 from timing_audit.program.phases import Phase, Phases
 from timing_audit.program.walk import Edge, Effect, Walker
@@ -62,7 +63,9 @@ class Explorer:
         self.library = library
         self.evaluator = evaluator
         self.engine = engine
+        engine.callbacks = {}
         self.phases = Phases(evaluator, engine)
+        self._guesses = Guesses(evaluator, engine.calls)
         self._sorted: dict[tuple[Frame, Phase], tuple[frozenset[Fact], list[Edge]]] = {}
         self._moded: dict[tuple[Frame, Phase], tuple[int, list[Edge]]] = {}
         self._next: dict[State, tuple[int, list[tuple[Edge, State]]]] = {}
@@ -80,6 +83,8 @@ class Explorer:
         roots = tuple(entries)
         self._open_callbacks(self._settle(roots))
         self._settle(roots)
+        while self._guesses.make():
+            self._settle(roots)
         steps = self._search(roots)
         reached = {state.frame.function for state in steps if state.frame.function is not None}
         labels = {ref: label for ref in reached if (label := self.engine.label(ref))}
@@ -94,6 +99,7 @@ class Explorer:
         while cells.growth != before or cells.believe():
             before = cells.growth
             reached = self._discover(roots)
+            self._import()
             cells.settle()
         return reached
 
@@ -122,6 +128,18 @@ class Explorer:
                         seen.add(place)
                         queue.append(place)
         return {frame.function for frame, _ in seen if frame.function is not None}
+
+    def _import(self) -> None:
+        """Reads what importing the modules runs: it may register what the path then finds."""
+        queue = [Frame(unit.path, None, None) for unit in self.library.units if unit.opening]
+        seen = set(queue)
+        while queue:
+            for edge in self._read(queue.pop(), ANY)[0]:
+                target = edge.target
+                is_call = edge.kind == "call" and not self.library.is_leaf_path(target.path)
+                if is_call and target not in seen:
+                    seen.add(target)
+                    queue.append(target)
 
     def _search(self, roots: tuple[State, ...]) -> dict[State, Step]:
         steps: dict[State, Step] = {root: Step(None, None) for root in roots}
@@ -226,7 +244,12 @@ class Explorer:
         function = self.library.function(ref)
         if has_decorator(function, *MEMOISING):
             return False
-        return phase.name == CAPTURE or not (is_stub(function) or self.engine.mark(ref))
+        if phase.name == PREFILL and self.engine.only_phase(ref) == DECODE:
+            return False  # A cycle that prefills does not come by.
+        return phase.name == CAPTURE or not (self._is_stub(ref, function) or self.engine.mark(ref))
+
+    def _is_stub(self, ref: FunctionRef, function: Function) -> bool:
+        return is_stub(function) or refuses(self.library.body(ref))
 
     def _enter(self, state: State, edge: Edge) -> State:
         ref, phase = edge.target.function, Phase(state.phase.name, edge.modes or NO_MODES)
@@ -257,10 +280,11 @@ class Explorer:
     # Cells.
 
     def _scan(self, frame: Frame, name: str, modes: frozenset[str]) -> Values:
-        if frame.function is None:
-            return frozenset()
+        unit = self.library.unit(frame.path)
+        if unit is None:
+            return NOTHING
         walker = Walker(self.evaluator, self.phases, self.engine, frame, Phase(name, modes))
-        walker.run(self.library.body(frame.function))
+        walker.run(unit.opening if frame.function is None else self.library.body(frame.function))
         facts: frozenset[Fact] = frozenset((*walker.edges, *(Effect(mode) for mode in walker.effects)))
         return cast("Values", facts)
 
@@ -271,6 +295,8 @@ class Explorer:
     def _effects(self, frame: Frame, name: str, modes: frozenset[str]) -> Values:
         phase = Phase(name, modes)
         asked = self._asked(frame, phase)
+        if frame.function is not None and self.engine.is_target_call(frame.function):
+            return NOTHING  # The engine restores the batch's mode when a worker returns.
         if asked is ANY:
             effects = (self._passed_on(edge, phase) for edge in self._read(frame, phase)[0])
             return NOTHING.union(*effects)
@@ -320,6 +346,16 @@ class Explorer:
         ]
         made = heirs if function.params and function.params[0].annotation is not None and heirs else [owner, *heirs]
         return [Frame(unit.path, ref, cls) for cls in made]
+
+
+def refuses(body: Block) -> bool:
+    """Whether the body does nothing but raise NotImplementedError: it stands for those of subclasses."""
+    last: object = body[-1] if body else None
+    rest = body[:-1]
+    if not isinstance(last, Raise) or any(not isinstance(s, Evaluate) or not isinstance(s.value, Const) for s in rest):
+        return False
+    raised: object = last.value.func if isinstance(last.value, Call) else last.value
+    return raised == Name("NotImplementedError")
 
 
 def _place(edge: Edge) -> tuple[object, ...]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from timing_audit.model.program import ClassRef, FunctionRef
-from timing_audit.model.syntax import Attr, Block, Class, Expr, Function, Name
+from timing_audit.model.syntax import Attr, Block, Call, Class, Evaluate, Expr, Function, Name
 from timing_audit.program.scopes import Scope, read_scope
 from timing_audit.syntax.module import BrokenSource, Module, module_name
 
@@ -125,6 +125,22 @@ class Unit:
             scope = self._scopes[-cls.line] = read_scope(cls.body, (), self.module.source)
         return scope
 
+    @cached_property
+    def opening(self) -> Block:
+        """What importing the module calls: its statements that are calls, and its decorators."""
+        calls = [statement for statement in self.outline.body if isinstance(statement, Evaluate)]
+        for definition in (*self.outline.functions, *self.outline.classes):
+            for decorator in definition.decorators if not definition.owner else ():
+                line, named = decorator.line, Name(definition.qualname)
+                calls.append(Evaluate(Call(decorator.value, (named,), (), line, 1, line), "", line, line))
+        return tuple(calls)
+
+    def held(self) -> Iterator[str]:
+        """The names under which objects may hold something: attributes that are stored, and what classes declare."""
+        yield from self.stored
+        for cls in self.outline.classes:
+            yield from self.class_scope(cls).names
+
 
 class Library:
     """Parses on demand, once; remembers what could not be parsed."""
@@ -179,6 +195,11 @@ class Library:
     def open(self, path: str) -> None:
         """From here on the file is read although it lies behind the boundary."""
         self._opened.add(path)
+
+    def words(self, pattern: re.Pattern[bytes]) -> frozenset[bytes]:
+        """What the pattern's group finds in the files before the boundary, parsed or not."""
+        ahead = (path for path in self._sources.paths if not self.is_leaf_path(path))
+        return frozenset(word for path in ahead for word in pattern.findall(self.source(path)))
 
     def source(self, path: str) -> bytes:
         """The text of a file, parsed or not; empty where it cannot be read."""

@@ -52,6 +52,7 @@ class Scope(NamedTuple):
 
 
 FOR = re.compile(rb"\bfor\b")
+FILLING = ("store", "grow")
 GROWING = frozenset(("append", "add", "appendleft", "extend", "insert", "update", "setdefault", "put", "put_nowait"))
 
 
@@ -118,7 +119,7 @@ class _Reader:
     def assign(self, node: Assign) -> None:
         if node.value is None:
             if node.annotation is not None:
-                self.bind(node.targets[0], "note", None, node.annotation, node.line)
+                self.bind(node.targets[0], "info", None, node.annotation, node.line)
             return
         how = "value" if not node.op else "store"
         for target in node.targets:
@@ -172,12 +173,12 @@ class _Reader:
 
     def handler(self, node: Handler) -> None:
         if node.name:
-            self.bind(Name(node.name), "note", None, node.type, node.line)
+            self.bind(Name(node.name), "info", None, node.type, node.line)
 
     def case(self, node: Case) -> None:
         for part in nodes((node.pattern,)):
             if isinstance(part, Name):
-                self.bind(part, "note", None, None, node.line)
+                self.bind(part, "info", None, None, node.line)
 
     def returned(self, node: Return) -> None:
         if node.value is not None:

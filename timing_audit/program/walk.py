@@ -22,9 +22,10 @@ from timing_audit.program.written import written
 class Edge(NamedTuple):
     """A call of `target` at a place in the caller's file.
 
-    `how`: `exact`, `hierarchy`, `hinted`, `unique name`; `kind`: `call`, `property`, `context`,
-    `callback`, `decorator`, `operator`. `text` is the callee as written. `loops` are the iterables
-    of the loops around it in the body. `modes` are None in a body that was read for any phase.
+    `how`: `exact`, `hierarchy` (of a declared type, the subclasses that are made), `hinted` (by a pack),
+    `unique name` (no other class has such a method), `same name` (behind the boundary). `kind`: `call`,
+    `property`, `context`, `callback`, `decorator`, `operator`. `text` is the callee as written. `loops` are the
+    iterables of the loops around it in the body. `modes` are None in a body that was read for any phase.
     """
 
     line: int
@@ -268,13 +269,15 @@ class Walker:
         """A call into code behind the boundary that is known to call back."""
         if isinstance(call.func, Attr):
             for target in self._engine.callbacks.get(call.func.name, ()):
-                self._edge(target, "unique name", "callback", written(call.func), call)
+                self._edge(target, "same name", "callback", written(call.func), call)
 
     def _how(self, func: object) -> str:
         if isinstance(func, Attr):
+            if self._evaluator.is_guess(self._frame, func):
+                return "unique name"
             bases = self._evaluator.evaluate(self._frame, func.value)
             if any(isinstance(base, Instance) and not base.exact for base in bases):
-                return "hierarchy"
+                return "hinted" if self._evaluator.attributes.is_hint(func.value, bases) else "hierarchy"
         return "exact"
 
     def _callbacks(self, call: Call, values: Values) -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from timing_audit import __version__
-from timing_audit.model.report import Report, Summary
+from timing_audit.model.drift import Drift
+from timing_audit.model.graph import CallGraph, Chain, GraphCall, GraphNode, OffPath
+from timing_audit.model.report import CONFIDENCE, Report, Summary
+from timing_audit.render.drift import drift_document
 
 SCHEMA = 1
 
 
-def render_json(report: Report) -> str:
-    """One document, the same bytes for the same report."""
-    return json.dumps(document(report), indent=1, ensure_ascii=False) + "\n"
+def render_json(report: Report, drift: Drift | None = None) -> str:
+    """One document, the same bytes for the same report; with a `drift` where there was a baseline."""
+    more = {} if drift is None else {"drift": drift_document(drift)}
+    return json.dumps(document(report) | more, indent=1, ensure_ascii=False) + "\n"
 
 
 def document(report: Report) -> dict[str, object]:
@@ -24,7 +28,7 @@ def document(report: Report) -> dict[str, object]:
         "tool": {"name": "timing-audit", "version": __version__},
         "target": _plain(report.target),
         "functions": _rows(report.functions, leave="loops statements"),
-        "edges": _rows(report.edges),
+        "edges": [_fields(edge) | {"confidence": CONFIDENCE[edge.how]} for edge in report.edges],
         "sites": _rows(report.sites, leave="rule"),
         "brackets": _rows(report.brackets, leave="stage is_cycle"),
         "regions": _rows(report.regions),
@@ -33,6 +37,44 @@ def document(report: Report) -> dict[str, object]:
         "summary": _summary(report.summary),
         "next": _plain(report.next),
     }
+
+
+def render_graph_json(
+    graph: CallGraph,
+    following: Sequence[Sequence[str]],
+    to: str | None,
+    found: Sequence[Chain],
+    aside: Sequence[OffPath],
+) -> str:
+    """The graph as one document; with `to`, also the ways to the functions of that name."""
+    asked = None if to is None else {"function": to, "chains": [_chain(c) for c in found], "off_path": _rows(aside)}
+    document = {
+        "schema": SCHEMA,
+        "tool": {"name": "timing-audit", "version": __version__},
+        "target": _plain(graph.target),
+        "workers": _rows(graph.workers),
+        "roots": _plain(graph.roots),
+        "nodes": [_node(node) | {"calls": [_call(call) for call in node.calls]} for node in graph.nodes],
+        "to": asked,
+        "next": [list(command) for command in following],
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+def _chain(chain: Chain) -> dict[str, object]:
+    links = [_node(link.node) | {"call": None if link.call is None else _call(link.call)} for link in chain.links]
+    return {"workers": list(chain.workers), "links": links}
+
+
+def _node(node: GraphNode) -> dict[str, object]:
+    plain = _fields(node, leave="calls")
+    return plain | {name: plain[name] or None for name in ("receiver", "stage", "substage")}
+
+
+def _call(call: GraphCall) -> dict[str, object]:
+    plain = _fields(call)
+    named: dict[str, object] = {"worker": call.worker or None, "stage": call.stage or None}
+    return plain | named | {"confidence": CONFIDENCE[call.how]}
 
 
 class _Fact(Protocol):
@@ -56,7 +98,12 @@ def _fields(fact: _Fact, leave: str = "") -> dict[str, object]:
 
 def _summary(summary: Summary) -> dict[str, object]:
     rows = [_fields(row, leave="tallies") | {"coverage": _plain(row.tallies)} for row in summary.rows]
-    return {"rows": rows, "wrappers": _rows(summary.wrappers), "parsed": _plain(summary.parsed)}
+    return {
+        "rows": rows,
+        "frontier": _rows(summary.frontier),
+        "wrappers": _rows(summary.wrappers),
+        "parsed": _plain(summary.parsed),
+    }
 
 
 def _rows(facts: Iterable[_Fact], leave: str = "") -> list[object]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from timing_audit import __version__
-from timing_audit.model.report import COVERED, UNTIMED, FunctionFact, Report, Row, StageRow, Timer, percent
+from timing_audit.model.report import COVERED, UNTIMED, Finding, FunctionFact, Report, Row, StageRow, Timer, percent
 
 CLOCKS = ("host", "device", "trace")
 CAPTURE, DECODE = "capture", "decode"
@@ -31,11 +32,22 @@ class Style(NamedTuple):
 
 
 DEFAULT = Style()
+PLACE = re.compile(r"\b(?:[\w.-]+/)+[\w-]+\.py:\d+")
 
 
 def render_text(report: Report, style: Style = DEFAULT) -> str:
     """The whole text."""
     return "\n".join(_Text(report, style).lines()).rstrip("\n") + "\n"
+
+
+def answers(report: Report, style: Style = DEFAULT) -> list[str]:
+    """One sentence for each worker and phase: what of its stages is timed, and where its file has timers."""
+    return list(_Text(report, style).answers())
+
+
+def answer_of(report: Report, row: Row, style: Style = DEFAULT) -> str:
+    """The sentence about one worker and phase, without their names."""
+    return _Text(report, style).answer(row)
 
 
 class _Text:
@@ -45,8 +57,8 @@ class _Text:
 
     def lines(self) -> Iterator[str]:
         for block in (
-            self._head(), self._answers(), self._stages(), self._cycle(), self._wrappers(),
-            self._coverage(), self._untimed(), self._unknown(), self._next(),
+            self._head(), self.answers(), self._stages(), self._cycle(), self._wrappers(),
+            self._coverage(), self._untimed(), self._findings(), self._unknown(), self._next(),
         ):  # fmt: skip
             found = list(block)
             if found:
@@ -71,17 +83,19 @@ class _Text:
 
     # The answer, one sentence a worker and phase.
 
-    def _answers(self) -> Iterator[str]:
+    def answers(self) -> Iterator[str]:
+        """One sentence a worker in decode, and one for all that say the same in another phase."""
         told: dict[str, list[str]] = {}
         for row in self._report.summary.rows:
             if row.phase == DECODE:
-                yield f"{self._title(row.worker or 'hot path')} {row.phase}: {self._answer(row)}"
+                yield f"{self._title(row.worker or 'hot path')} {row.phase}: {self.answer(row)}"
             else:
-                told.setdefault(f"{row.phase}: {self._answer(row)}", []).append(row.worker or "hot path")
+                told.setdefault(f"{row.phase}: {self.answer(row)}", []).append(row.worker or "hot path")
         for sentence, workers in told.items():
             yield f"{self._title(', '.join(workers))} {sentence}"
 
-    def _answer(self, row: Row) -> str:
+    def answer(self, row: Row) -> str:
+        """How many of the row's stages are timed, and what the timers of its file are for."""
         if not row.stages:
             return f"no stages, the worker's call is all; {self._timers(row)}"
         timed = sum(stage.timed.host or stage.timed.device for stage in row.stages)
@@ -185,6 +199,17 @@ class _Text:
             shares = (f"{n:,} {percent(n, of):>5}" for n, of in zip(figures, counted, strict=True))
             yield f"  {name:<22}" + "".join(f"{share:>12}" for share in shares)
         yield f"  and {len(hot) - counted[0]:,} not counted: parts of timers, stubs, and what does no work of its own"
+        yield from self._beside()
+
+    def _beside(self) -> Iterator[str]:
+        """How much the figures above may miss."""
+        rows = self._report.summary.rows
+        if rows:
+            worst = max(rows, key=lambda row: (row.frontier / max(row.resolved + row.frontier, 1), row.frontier))
+            of = worst.resolved + worst.frontier
+            whose = "" if len(rows) == 1 else f", {worst.worker or 'hot path'} {worst.phase} at worst"
+            share = f"{worst.frontier:,} of {_count(of, 'call')}, {percent(worst.frontier, of)}"
+            yield f"  frontier: {share} may lead to functions that are not counted here{whose}"
 
     def _untimed(self) -> Iterator[str]:
         ranked = rank(self._hot())
@@ -199,17 +224,36 @@ class _Text:
             about += ["also captured: its Python is silent at replay"] if fact.captured else []
             yield f"  {self._place(fact.file, fact.line)} {fact.qualname}: {', '.join(about)}"
 
+    def _frontier(self) -> Iterator[str]:
+        yield self._title("calls by where they lead")
+        for row in self._report.summary.rows:
+            figures = f"{row.resolved:,} resolved, {row.external:,} external, {row.frontier:,} on the frontier"
+            yield f"  {row.worker or 'hot path'} {row.phase}: {figures}"
+        if self._report.summary.frontier:
+            yield self._title("frontier, call by call")
+        for call in self._report.summary.frontier:
+            yield f"  {self._place(call.file, call.line)} {call.function}: {call.text}(...): {call.reason}"
+
+    def _findings(self) -> Iterator[str]:
+        """What the checks say beside the coverage gaps, which are told above."""
+        style = self._style
+        codes = {"error": RED, "warning": RED, "info": DIM}
+        told = list(findings_of(self._report.findings, everything=style.top is None))
+        if not told:
+            return
+        shown = told if style.top is None else told[: style.top]
+        more = f", the first {len(shown)} of {len(told):,}" if len(shown) < len(told) else ""
+        errors, warnings, infos = (sum(f.severity == name for f in self._report.findings) for name in codes)
+        counts = f"{_count(errors, 'error')}, {_count(warnings, 'warning')}, {infos:,} info"
+        yield self._title(f"findings{more} ({counts} in all, coverage gaps among them)")
+        for finding in shown:
+            severity = style.paint(codes[finding.severity], finding.severity)
+            place = self._place(finding.file, finding.line, finding.end_line)
+            message = PLACE.sub(lambda match: self._style.prefix + match[0], finding.message)
+            yield f"  {place} {severity}: {message} [{finding.check}]"
+
     def _unknown(self) -> Iterator[str]:
-        for name, figures in (
-            (
-                "frontier, calls that may stay in the tree and were not resolved",
-                [r.frontier for r in self._report.summary.rows],
-            ),
-            ("external calls", [row.external for row in self._report.summary.rows]),
-        ):
-            known = [figure for figure in figures if figure is not None]
-            if known:
-                yield f"{name}: {min(known):,} to {max(known):,} a worker and phase"
+        yield from self._frontier() if self._style.top is None else ()
         skipped = self._report.skipped
         if skipped:
             yield self._title(f"skipped, {_count(len(skipped), 'file')}")
@@ -219,6 +263,13 @@ class _Text:
     def _next(self) -> Iterator[str]:
         for command in self._report.next[:1]:
             yield f"next: {shlex.join(command)}"
+
+
+def findings_of(findings: Iterable[Finding], *, everything: bool) -> Iterator[Finding]:
+    """The findings that a text lists: not the coverage gaps, and notes only where everything is wanted."""
+    for finding in findings:
+        if not finding.check.startswith(UNTIMED) and (everything or finding.severity != "info"):
+            yield finding
 
 
 def rank(functions: Iterable[FunctionFact]) -> list[FunctionFact]:

@@ -29,6 +29,7 @@ class Root(NamedTuple):
 
     span: Span
     inside: list[Span]
+    window: int
 
 
 def join(file: RunFile) -> Process:
@@ -86,11 +87,11 @@ class _Join:
         self._process.outside += len(waiting) - len(inside)
         waiting.clear()
         last = self._last.pop(thread, None)
-        if last is not None and last.span.start >= start:
+        if last is not None and last.span.start > start:
             inside = [*last.inside, last.span, *inside]  # a cycle inside this one is a part of it
         elif last is not None:
             self._write(last)
-        self._last[thread] = Root(span, inside)
+        self._last[thread] = Root(span, inside, self._window)
 
     def _later(self, tag: int, kind: int, first: int, second: int, third: int) -> None:
         """A record about something whose start is known; it may come before the cycle is written down."""
@@ -154,7 +155,7 @@ class _Join:
         for column in (cycles.size, cycles.steps, cycles.forward, cycles.requests):
             column.append(0)
         cycles.graph.append(0)
-        cycles.window.append(self._window)
+        cycles.window.append(root.window)
         cycles.phase.append(self._phase(root))
         cycles.raised += span.raised
         self._parts(row, root)

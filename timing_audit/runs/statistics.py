@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from math import comb
 from random import Random
@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 DRAWS, MOST_BLOCKS, BLOCK = 400, 400, 50
 LOW, HIGH = 0.025, 0.975
-MOST_EXACT = 200_000
+MOST_EXACT, MOST_POINTS = 200_000, 2_000
+
+Weighted = tuple[float, float]
 
 
 class Quantiles(NamedTuple):
@@ -85,17 +87,39 @@ def _bounds(found: list[float], value: float) -> tuple[float, float]:
     return found[int(LOW * (len(found) - 1))], found[round(HIGH * (len(found) - 1))]
 
 
-def block_difference(a: Sequence[float], b: Sequence[float]) -> tuple[Interval, float]:
-    """How much the median of b is above that of a, as a share of a's; and a two-sided p, by a bootstrap over blocks."""
-    value = median(b) / median(a) - 1
+def block_difference(
+    a: Sequence[Weighted], b: Sequence[Weighted], of: Callable[[Sequence[Weighted]], float]
+) -> tuple[Interval, float]:
+    """How much a statistic of b is above that of a, as a share; and a two-sided p, by a bootstrap over blocks."""
+    a, b = _thinned(a), _thinned(b)
+    value = of(b) / of(a) - 1
     random = Random(2)
-    found = [median(_drawn(random, b)) / median(_drawn(random, a)) - 1 for _ in range(DRAWS)]
+    found = [of(_drawn(random, b)) / of(_drawn(random, a)) - 1 for _ in range(DRAWS)]
     opposite = min(sum(one <= 0 for one in found), sum(one >= 0 for one in found))
     p = min(1.0, 2 * (opposite + 1) / (len(found) + 1))
     return Interval(value, *_bounds(found, value)), p
 
 
-def _drawn(random: Random, values: Sequence[float]) -> list[float]:
+def _thinned(values: Sequence[Weighted]) -> Sequence[Weighted]:
+    """Neighbours summed up where there are more than a bootstrap needs."""
+    size = -(-len(values) // MOST_POINTS)
+    if size < 2:
+        return values
+    groups = [values[at : at + size] for at in range(0, len(values), size)]
+    return [(sum(value for value, _ in group), sum(weight for _, weight in group)) for group in groups]
+
+
+def middle(values: Sequence[Weighted]) -> float:
+    """The median of the values, each by its weight."""
+    return median([value / weight for value, weight in values])
+
+
+def total(values: Sequence[Weighted]) -> float:
+    """The sum of the values by the sum of the weights."""
+    return sum(value for value, _ in values) / sum(weight for _, weight in values)
+
+
+def _drawn(random: Random, values: Sequence[Weighted]) -> list[Weighted]:
     parts = blocks(len(values))
     return [one for a, b in random.choices(parts, k=len(parts)) for one in values[a:b]]
 

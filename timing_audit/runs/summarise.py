@@ -47,7 +47,7 @@ class _Summary:
         processes = self._run.processes
         header = processes[0].header
         rows = self._rows()
-        steps = [step for one in self._chosen for step in _steps(one)]
+        steps = [step for one in self._chosen for _, step in cycle_steps(one)]
         tokens = self._tokens()
         start_to_start = quantiles(steps)
         cycle = rows[0].stream or rows[0].host
@@ -276,7 +276,7 @@ def _whole(one: Chosen) -> list[bool]:
     return [value >= 0 and all(column[at] >= 0 for column in outer) for at, value in enumerate(one.stream)]
 
 
-def _steps(one: Chosen) -> Iterable[int]:
+def cycle_steps(one: Chosen) -> Iterable[tuple[int, int]]:
     """From the start of each cycle to that of the next, where the next follows at once."""
     cycles, chosen = one.process.cycles, set(one.rows)
     for row in one.rows:
@@ -285,7 +285,7 @@ def _steps(one: Chosen) -> Iterable[int]:
             if cycles.step[row + 1] not in (NOT_MEASURED, NO_OFFSET):
                 step = cycles.step[row + 1]
             if 0 <= step < PAUSE_NS:
-                yield step
+                yield row, step
 
 
 def _totals(counts: Iterable[dict[str, int]]) -> tuple[tuple[str, int], ...]:

@@ -287,6 +287,8 @@ class Recorder:
 
     def switch(self, level: int, until: int) -> None:
         """Goes to a level, between two cycles."""
+        if self.ring is not None:
+            self.drain(_now())  # what is kept belongs to the window that ends here
         self.until = until
         if level != self.level:
             self.window += 1

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from timing_audit.errors import USAGE, TimingAuditError
-from timing_audit.source.cache import cache_root
+from timing_audit.source.cache import WHEELS, cache_root
 
 SCHEME = "pypi:"
 
@@ -46,7 +46,7 @@ def fetch_wheel(spec: str, say: Callable[[str], None], *, pip: Sequence[str] = (
         hint = "give one exact release, as in pypi:sglang==0.5.9"
         raise TimingAuditError(f"{SCHEME}{spec} names no release", hint=hint, exit_code=USAGE)
     name, version = match.groups()
-    folder = cache_root() / "wheels"
+    folder = cache_root() / WHEELS
     return _cached(folder, name, version) or _download(folder, name, version, say, list(pip) or _find_pip())
 
 

@@ -7,6 +7,7 @@ from functools import cache
 from tree_sitter import Language, Node, Parser, Tree
 
 from timing_audit.model.syntax import Block, Class, Decorator, Expr, Function, Nested, Outline
+from timing_audit.syntax.fingerprint import fingerprint
 from timing_audit.syntax.statements import Statements, lines
 
 
@@ -48,6 +49,10 @@ class Module:
         """The source of the body of the function whose `def` is on this line."""
         node = self._bodies[line][1]
         return self.source[node.start_byte : node.end_byte]
+
+    def fingerprint(self, line: int) -> str:
+        """What the function whose `def` is on this line says, as a hash; see `timing_audit.syntax.fingerprint`."""
+        return fingerprint(self._bodies[line][1], self.source)
 
     def extent(self, line: int) -> tuple[int, int]:
         """First byte and the byte behind the last of the body of the function at this line."""

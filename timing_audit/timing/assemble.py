@@ -8,7 +8,7 @@ from timing_audit.model.program import Frame
 from timing_audit.model.syntax import Block, Function
 from timing_audit.model.timing import Clock
 from timing_audit.timing.calls import Calls, Inference
-from timing_audit.timing.facts import DeviceMark, Effect, Exit, Facts, Read, Summary, Timed
+from timing_audit.timing.facts import DeviceMark, Effect, Exit, Facts, Read, Summary, Timed, Val
 from timing_audit.timing.flow import Flow
 from timing_audit.timing.state import Found
 from timing_audit.timing.substitute import GLOBAL
@@ -49,15 +49,30 @@ def run(
         summary=Summary(_effects(found.opens), _effects(found.closes), marks),
         loads=frozenset(found.loads),
         returned=tuple(found.returned),
-        returned_exprs=tuple(found.returned_exprs[line] for line in sorted(found.returned_exprs)),
+        returned_exprs=tuple(found.returns[line][0] for line in sorted(found.returns)),
         others=tuple(found.others.values()),
         syncs=frozenset(found.syncs),
         waits=frozenset(found.waits),
         queries=frozenset(found.queries),
         mixed=tuple(found.mixed[key] for key in sorted(found.mixed)),
         calls=tuple(found.calls[key] for key in sorted(found.calls)),
+        elapsed=tuple(sorted(found.readings, key=lambda reading: reading[:3])),
+        given=_given(found),
     )
     return facts, flow
+
+
+def _given(found: Found) -> tuple[Read, ...]:
+    """The instants that a body gives back, where it gives nothing else."""
+    values = [value for _, value in found.returns.values()]
+    if not values or not all(_is_instant(value) for value in values):
+        return ()
+    return tuple(sorted({read for value in values for read in value.plus}, key=lambda read: (read.line, read.column)))
+
+
+def _is_instant(value: Val) -> bool:
+    plain = all(read.source == "read" and not read.shifted for read in value.plus)
+    return bool(value.plus) and plain and not value.minus and not value.duration
 
 
 def _effects(effects: dict[tuple[str, int, str], Effect]) -> tuple[Effect, ...]:
@@ -68,9 +83,10 @@ def _device(found: Found, roles: Roles) -> tuple[DeviceMark, ...]:
     """Pairs recorded timing events that nothing here reads, by nesting; gives back those without a partner."""
     open_marks: list[DeviceMark] = []
     left: list[DeviceMark] = []
+    read = {place for reading in found.readings for place in (reading.start, reading.end)}
     for key in sorted(found.marks):
         mark = found.marks[key]
-        if mark.read in found.elapsed:
+        if (mark.read.line, mark.read.column) in read:
             continue
         role = mark.role or roles.of(found.event_names.get(mark.event.key, set()) | {_last(mark.event.key)})
         if role == "start" or (not role and not open_marks):
@@ -107,7 +123,11 @@ def _exits(found: Found) -> tuple[Exit, ...]:
 
 def _lonely(found: Found, flow: Flow) -> tuple[Read, ...]:
     """Starts that are bound to a name or opened by a call, and that nothing ever uses."""
-    kept = {(_root(key), read) for read, key in found.bound.items() if _ends_here(key, found)}
+    kept = {
+        (_root(key), read)
+        for read, key in found.bound.items()
+        if _ends_here(key, found) and not _on_another(key, read, found)
+    }
     done = {(read.line, read.column) for read in found.paired} | {
         (read.line, read.column) for read in found.used if read.source == "read" and not read.measure.hops
     }
@@ -129,6 +149,12 @@ def _lonely(found: Found, flow: Flow) -> tuple[Read, ...]:
 def _ends_here(key: str, found: Found) -> bool:
     """Ranges may be opened and closed in different functions: only where one body does both is it an error."""
     return not key.startswith(RANGE) or key[len(RANGE) :] in found.popped
+
+
+def _on_another(key: str, read: Read, found: Found) -> bool:
+    """Whether an instant is left in an attribute of some object: a time stamp, whoever reads it."""
+    place = key.rpartition(GLOBAL)[2]
+    return not key.startswith(RANGE) and not read.measure.hops and "." in place and not place.startswith("self.")
 
 
 def _root(key: str) -> str:

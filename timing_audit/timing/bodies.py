@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from timing_audit.model.program import ClassRef, Frame, FunctionRef
-from timing_audit.model.syntax import Assign, Attr, Call, Expr
+from timing_audit.model.syntax import Assign, Attr, Call, Display, Expr
 from timing_audit.timing.assemble import Roles, run
 from timing_audit.timing.calls import Calls, Inference
 from timing_audit.timing.facts import Facts
@@ -92,12 +94,23 @@ class Bodies:
         if type(expr) is not Attr or owner is None:
             return None
         known = [
-            is_timing(node.value, role.rule)
+            is_timing(made, role.rule)
             for ref in self.methods(owner)
             for node in nodes(self.names.body(ref))
-            if type(node) is Assign and type(node.value) is Call
-            and any(type(target) is Attr and target.name == expr.name for target in node.targets)
-            and (role := self.calls.role(Frame(ref.path, ref, owner), node.value)) is not None
+            if type(node) is Assign
+            for target, made in _bound(node)
+            if type(target) is Attr and target.name == expr.name
+            and (role := self.calls.role(Frame(ref.path, ref, owner), made)) is not None
             and role.rule is not None and role.rule.kind == "event-create"
         ]  # fmt: skip
         return any(known) if known else None
+
+
+def _bound(stmt: Assign) -> Iterator[tuple[Expr, Call]]:
+    """The targets of an assignment with the calls that they are bound to, tuples item by item."""
+    for target in stmt.targets:
+        if type(target) is Display and type(stmt.value) is Display:
+            pairs = list(zip(target.items, stmt.value.items, strict=False))
+        else:
+            pairs = [(target, stmt.value)] if stmt.value is not None else []
+        yield from ((one, value) for one, value in pairs if type(value) is Call)

@@ -44,6 +44,7 @@ class Body:
             self.file, self.ref, tuple(sites[key] for key in sorted(sites)), tuple(brackets), self._unpaired(),
             tuple(self._mixed(start, end) for start, end in self.facts.mixed), self._syncs(brackets),
             self._kept(self.facts.summary.opens), self._kept(self.facts.summary.closes), self._loads(),
+            self.facts.elapsed,
         )  # fmt: skip
 
     # Sites.

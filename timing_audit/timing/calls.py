@@ -10,7 +10,7 @@ from timing_audit.model.program import (
     ClassValue, External, Frame, FunctionValue, Instance, Leaf, PartialValue, Value,
 )  # fmt: skip
 from timing_audit.model.syntax import Attr, Call, Expr, Subscript
-from timing_audit.timing.facts import Inferred, Measure, Summary
+from timing_audit.timing.facts import Inferred, Measure, Read, Summary
 from timing_audit.timing.names import Names, Vocabulary
 from timing_audit.timing.needles import Needles
 from timing_audit.timing.walk import terminal
@@ -33,6 +33,9 @@ class Inference(Protocol):
 
     def measures(self, frame: Frame, call: Call, value: Value, wrapper: Inferred) -> tuple[Measure, ...]:
         """The clocks of a wrapper in this call, its gates in the caller's words, the impossible ones left out."""
+
+    def clock(self, value: Value) -> Read | None:
+        """The instant that a function gives back which only reads a clock."""
 
     def summary(self, value: Value) -> Summary:
         """What calling the value does to measurements around the call."""

@@ -130,6 +130,7 @@ class Describer:
             phases_of(states), self._stage(ref, lead), (facts.cycle.path.substages.get(lead) or None) if lead else None,
             self.workers(states), self.via(lead) if lead else (), better(clocks.host, clocks.device), clocks, reason,
             self._loops(lead) if lead else 0, len(facts.statements.get(ref, ())),
+            unit.module.fingerprint(ref.line) if states else "",
         )  # fmt: skip
 
     def _stage(self, ref: FunctionRef, lead: State | None) -> str | None:
@@ -208,7 +209,7 @@ class Describer:
         return [
             SiteFact(
                 site.file, site.line, site.column, site.kind, site.purpose.value, _name(site),
-                self._phase_at(body, site.line, site.line), site.hops, site.gate, site.rule,
+                self.phase_at(body.function, site.line, site.line), site.hops, site.gate, site.rule,
             )
             for site in body.sites
         ]  # fmt: skip
@@ -225,7 +226,7 @@ class Describer:
         states = self._facts.cycle.states.get(ref, []) if ref is not None and ref in self._facts.brackets else []
         is_cycle = any(self._facts.scopes.is_cycle(state, bracket) for state in states) if bracket.covers else False
         held = [state for state in states if self._facts.scopes.inner(state, bracket)] or states
-        around = {stage for state in held for stage in self._around(state, bracket)}
+        around = {stage for state in held for stage in self._around(state, bracket) if stage}
         stage = next(iter(around)) if len(around) == 1 and not is_cycle else None
         phase = self._phase_of(ref, bracket)
         return BracketFact(
@@ -238,15 +239,13 @@ class Describer:
         return stages or frozenset((state.stage,))
 
     def _phase_of(self, ref: FunctionRef | None, bracket: Bracket) -> str:
-        body = self._facts.bodies.get(ref) if ref is not None else None
-        if body is None:
+        if ref not in self._facts.bodies:
             return "init"
         start, end = bracket.covers[0] if bracket.covers else (bracket.end_line, bracket.end_line)
-        return self._phase_at(body, start, end)
+        return self.phase_at(ref, start, end)
 
-    def _phase_at(self, body: BodyTiming, start: int, end: int) -> str:
+    def phase_at(self, ref: FunctionRef | None, start: int, end: int) -> str:
         """The phase in which a range of lines runs; where both hold, decode."""
-        ref = body.function
         if ref is None:
             return "init"
         role = self._facts.roles.role(ref)

@@ -29,6 +29,7 @@ class Effects(EventEffects):
         self.calls = calls
         self.inference = inference
         self.enter: Callable[[Expr, Use], None] = lambda stack, use: None
+        self.kept = self._kept_event
 
     def call(self, call: Call, context: bool) -> Val:
         """What a call gives; `context` for one that is entered."""
@@ -118,11 +119,12 @@ class Effects(EventEffects):
             measure = Measure(Clock.TRACE, "", "", (), ())
             self.found.lonely_ends[call.line, call.column] = self.read(call, measure, key)
 
-    def _ended(self, start: Read, call: Call, how: str) -> None:
+    def _ended(self, start: Read, call: Call, how: str, *, synced: bool = False) -> None:
         self.on.state.open -= {start}
         self.found.paired.add(start)
         self.found.lonely_ends.pop((call.line, call.column), None)
-        self.found.time(Timed(how, start, call.line, call.column, self.on.position, start.measure, start.label))
+        timed = Timed(how, start, call.line, call.column, self.on.position, start.measure, start.label)
+        self.found.time(timed._replace(synced=(start.synced, synced)))
 
     def _create(self, call: Call, rule: CallRule, role: Role, receiver: Val) -> Val:
         self.arguments(call)
@@ -135,10 +137,15 @@ class Effects(EventEffects):
         if rule.event_position is not None and rule.event_position < len(call.args):
             events = self.on.value(call.args[rule.event_position])
         elif not events.events and type(call.func) is Attr:
-            kept = call.func.value
-            known = self.inference.event_timing(self.on.frame, kept)
-            events = Val(events=frozenset((Event(self.on.places.key(kept), known),)))
+            events = self._kept_event(call.func.value)
         return EVENTS[rule.kind](self, call, events)
+
+    def _kept_event(self, kept: Expr) -> Val:
+        """The event that some other body made and kept in an attribute."""
+        if type(kept) not in PLACES:
+            return NOTHING
+        known = self.inference.event_timing(self.on.frame, kept)
+        return Val(events=frozenset((Event(self.on.places.key(kept), known),)))
 
     def _on_event(self, call: Call, receiver: Val) -> Val | None:
         name = terminal(call.func)
@@ -186,6 +193,10 @@ class Effects(EventEffects):
             found = self._wrapped(call, wrapper, self.inference.measures(self.on.frame, call, value, wrapper))
             if "callable" in wrapper.forms or found.uses:
                 return found
+        instant = self.inference.clock(value)
+        if instant is not None:
+            self.site(call, "clock_read", TIMING, "", instant.measure)
+            return Val(plus=frozenset((self.read(call, instant.measure)._replace(synced=instant.synced),)))
         receiver = call.func.value if type(call.func) is Attr else None
         if not isinstance(value, FunctionValue) or not self.apply(call, value, receiver):
             self.note_other(call)
@@ -240,13 +251,14 @@ class Effects(EventEffects):
         for start in sorted(starts, key=lambda read: (read.line, read.column)):
             if (start.line, start.column) != (call.line, call.column):
                 measure = start.measure._replace(hops=start.measure.hops or effect.measure.hops)
-                self._ended(start._replace(measure=measure) if start not in self.found.bound else start, call, "call")
+                known_start = start if start in self.found.bound else start._replace(measure=measure)
+                self._ended(known_start, call, "call", synced=effect.synced)
         if not starts and self.on.places.outlives(effect.place):
             key = (str(effect.place), call.line, effect.param)
             self.found.closes.setdefault(key, effect._replace(line=call.line, param="", position=self.on.position))
 
     def _open_place(self, call: Call, effect: Effect) -> None:
-        read = self.read(call, effect.measure, label_of(call), "call")
+        read = self.read(call, effect.measure, label_of(call), "call")._replace(synced=effect.synced)
         key = self.on.places.key(effect.place)
         self.on.state.set(key, Val(plus=frozenset((read,))))
         self.on.state.open |= {read}
@@ -270,12 +282,19 @@ class Effects(EventEffects):
                 return value
             if name in TAKING:
                 self.arguments(call)
-                return self.on.state.parts(self.on.places.key(call.func.value))
+                return self._taken(call, call.func.value)
         if name in THROUGH and type(call.func) is Name:
             return self._through(call)
         self.arguments(call)
         self.note_other(call)
         return Val(uses=receiver.uses) if type(call.func) is not Attr else NOTHING
+
+    def _taken(self, call: Call, collection: Expr) -> Val:
+        """`starts.pop(key)`; of a collection that outlives the body, what another body may have put there."""
+        known = self.on.state.parts(self.on.places.key(collection))
+        if known != NOTHING or not call.args or not self.on.places.outlives(collection):
+            return known
+        return self.on.value(Subscript(collection, call.args[0]))
 
     def note_other(self, call: Call) -> None:
         """Notes a call that has nothing to do with time."""

@@ -75,6 +75,8 @@ class Expressions:
         if type(expr) is Attr:
             self.found.loads.add(key)
         if found is None:
+            if using and type(expr) is Name:
+                self.use(self.state.parts(key))
             return self._symbol(expr)
         return self.use(found) if using else found
 
@@ -131,7 +133,7 @@ class Expressions:
         if start.source == "read" and end.source == "read":
             same = (start.line, start.column) == (end.line, end.column)
             return not start.shifted and not same and start in self.found.bound
-        return start.source == "place"
+        return start.source == "place" or (start.source == "param" and end.source == "read")
 
     def pair(self, start: Read, end: Read) -> None:
         """A difference of two instants."""
@@ -143,7 +145,9 @@ class Expressions:
                 self.found.mixed.setdefault((start.line, end.line), (start, end))
             elif not self.compared:
                 self.found.time(_timed(start, end))
-        elif start.source == "place" and not self.compared:
+        elif start.source == "place" or (start.source == "param" and end.source == "read"):
+            if self.compared:
+                return
             self._close(start.place, end)
 
     def _close(self, place: Expr, end: Read) -> None:
@@ -239,6 +243,8 @@ class Expressions:
         reads = value.minus if accumulate else value.plus - {r for r in value.plus if r.shifted}
         for read in reads:
             if read.source == "read":
+                if type(target) is not Name and self.found.bound.get(read, key) != key:
+                    self.found.used.add(read)
                 self.found.bound.setdefault(read, key)
                 self.state.open |= {read}
             if self.places.outlives(target) and read.source != "place":
@@ -288,6 +294,7 @@ def _timed(start: Read, end: Read) -> Timed:
     return Timed(
         "read", start._replace(shifted=False), end.line, end.column, end.position,
         start.measure._replace(hops=start.measure.hops or end.measure.hops), start.label,
+        synced=(start.synced, end.synced),
     )  # fmt: skip
 
 

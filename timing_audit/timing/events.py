@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from timing_audit.model.syntax import Call
-from timing_audit.model.timing import Clock, Purpose
+from timing_audit.model.syntax import Call, Expr
+from timing_audit.model.timing import Clock, Elapsed, Purpose
 from timing_audit.timing.evaluate import Expressions
 from timing_audit.timing.facts import NOTHING, DeviceMark, Event, Measure, Read, SiteFact, Timed, Val
 
@@ -16,6 +16,7 @@ class EventEffects:
     def __init__(self, expressions: Expressions) -> None:
         self.on = expressions
         self.found = expressions.found
+        self.kept: Callable[[Expr], Val] = lambda expr: NOTHING
 
     def arguments(self, call: Call) -> list[Val]:
         """The values of a call's arguments, which count as used."""
@@ -51,6 +52,8 @@ class EventEffects:
         values = self.arguments(call)
         self.site(call, "cuda_event_elapsed", Purpose.TIMING, "")
         ends = [event for value in values[:1] for event in value.events]
+        if not ends and call.args:
+            ends = sorted(self.kept(call.args[0]).events, key=str)
         for start in sorted(receiver.events, key=str):
             for end in sorted(ends, key=str):
                 self._elapsed_between(start, end, call.line)
@@ -58,15 +61,22 @@ class EventEffects:
 
     def _elapsed_between(self, start: Event, end: Event, line: int) -> None:
         records = self.on.state.records
+        self._read_at(line, start, end)
         for opening in records.get(start, ()):
             for closing in records.get(end, ()):
-                self.found.elapsed |= {opening, closing}
                 self.found.time(
                     Timed(
                         "event", opening, closing.line, closing.column, closing.position, opening.measure, "",
                         read_line=line,
                     )
                 )  # fmt: skip
+
+    def _read_at(self, line: int, start: Event, end: Event) -> None:
+        records, timing = self.on.state.records, (start.timing, end.timing)
+        for opening in records.get(start, ()) or (None,):
+            for closing in records.get(end, ()) or (None,):
+                reading = Elapsed(line, _place(opening), _place(closing), timing)
+                self.found.readings[reading] = None
 
     def _wait_event(self, call: Call, receiver: Val) -> Val:
         self.arguments(call)
@@ -78,6 +88,10 @@ class EventEffects:
         self.arguments(call)
         self.found.queries.add(call.line)
         return NOTHING
+
+
+def _place(record: Read | None) -> tuple[int, int]:
+    return (record.line, record.column) if record is not None else (0, 0)
 
 
 EVENTS: dict[str, Callable[[EventEffects, Call, Val], Val]] = {

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from timing_audit.model.program import FunctionRef
 from timing_audit.model.syntax import Call, Const, Expr
-from timing_audit.model.timing import Clock, Purpose
+from timing_audit.model.timing import Clock, Elapsed, Purpose
 from timing_audit.timing.positions import Position
 
 
@@ -36,7 +36,7 @@ class Read(NamedTuple):
     or `param`) what an outliving place or a parameter may hold.
 
     `shifted` tells an instant to which something was added: a deadline. `constant` is the label where it
-    is a string that the code spells out.
+    is a string that the code spells out. `synced` tells that whatever reads the clock waits for the device first.
     """
 
     line: int
@@ -49,6 +49,7 @@ class Read(NamedTuple):
     label: str = ""
     primitive: str = ""
     constant: str = ""
+    synced: bool = False
 
 
 class Event(NamedTuple):
@@ -203,3 +204,5 @@ class Facts(NamedTuple):
     queries: frozenset[int]
     mixed: tuple[tuple[Read, Read], ...]
     calls: tuple[tuple[int, int, FunctionRef, str], ...]
+    elapsed: tuple[Elapsed, ...]
+    given: tuple[Read, ...]

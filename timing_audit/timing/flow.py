@@ -146,7 +146,7 @@ class Flow:
             if type(stmt.value) in (Name, Attr) and not value.uses:
                 value = self.effects.context(stmt.value) if type(stmt.value) is Attr else value
             self.found.returned += [use for use in value.uses if use not in self.found.returned]
-            self.found.returned_exprs[stmt.line] = stmt.value
+            self.found.returns[stmt.line] = stmt.value, value
         self._exits.append(("return", stmt.line, state, len(self._breaks)))
 
     def _given_back(self, expr: Expr) -> Val:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from timing_audit.model.pack import CallRule, Packs, SetterRule
+from timing_audit.model.pack import CallRule, Packs, SetterRule, WrittenRule
 from timing_audit.model.program import ClassRef, Frame, FunctionRef, FunctionValue, Value
 from timing_audit.model.syntax import Block, Class, Expr, Function
 
@@ -16,7 +16,7 @@ DEVICE_MODULES = ("torch.get_device_module()",)
 class Names(Protocol):
     """Abstract values of expressions, and the definitions behind them."""
 
-    expressions: dict[int, Expr]
+    expressions: dict[int | str, Expr]
     """The expressions that values refer to by key."""
 
     def values(self, frame: Frame, expr: Expr) -> frozenset[Value]:
@@ -45,6 +45,11 @@ class Vocabulary:
         self.call_rules = packs.select(CallRule)
         self.setter_rules = packs.select(SetterRule)
         self.match_call = packs.match_call
+        self._launches = packs.rules_of("launch")
+
+    def is_model(self, name: str) -> bool:
+        """Whether something of this name is a model, which is called like a function."""
+        return any(isinstance(rule, WrittenRule) and rule.matches_call(name) for rule in self._launches)
 
 
 def kept_results(packs: Packs) -> tuple[str, ...]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 from timing_audit.model.program import Frame, FunctionRef
-from timing_audit.model.syntax import Stmt
+from timing_audit.model.syntax import Call, Stmt
 from timing_audit.program.engine import DECODE, PHASES
 from timing_audit.program.hotpath import Explorer
 from timing_audit.program.phases import Phase
@@ -35,6 +36,7 @@ class Reached:
         self._explorer = explorer
         self._cycle = cycle
         self._known: dict[tuple[FunctionRef, str], frozenset[int]] = {}
+        self._walked: dict[tuple[Frame, Phase], _Reader] = {}
 
     def lines(self, ref: FunctionRef, phase: str) -> frozenset[int]:
         """The lines of one phase."""
@@ -43,7 +45,7 @@ class Reached:
             ways = {
                 (state.frame, state.phase) for state in self._cycle.states.get(ref, ()) if state.phase.name == phase
             }
-            self._known[key] = frozenset().union(*(self._walk(frame, walked) for frame, walked in ways))
+            self._known[key] = frozenset().union(*(self._walk(frame, walked).lines for frame, walked in ways))
         return self._known[key]
 
     def phases(self, ref: FunctionRef, lines: Lines) -> tuple[str, ...]:
@@ -53,8 +55,14 @@ class Reached:
         wanted = range(lines.start, lines.end + 1)
         return tuple(phase for phase in PHASES if not self.lines(ref, phase).isdisjoint(wanted))
 
-    def _walk(self, frame: Frame, phase: Phase) -> set[int]:
-        reader = _Reader(self._explorer, frame, phase)
-        if frame.function is not None:
-            reader.run(self._explorer.library.body(frame.function))
-        return reader.lines
+    def calls(self, frame: Frame, phase: Phase) -> Sequence[Call]:
+        """The calls on the branches that the phase takes in a body."""
+        return self._walk(frame, phase).calls
+
+    def _walk(self, frame: Frame, phase: Phase) -> _Reader:
+        reader = self._walked.get((frame, phase))
+        if reader is None:
+            reader = self._walked[frame, phase] = _Reader(self._explorer, frame, phase)
+            if frame.function is not None:
+                reader.run(self._explorer.library.body(frame.function))
+        return reader

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from timing_audit.model.pack import (
-    CallRule, FunctionRule, HintRule, Packs, PhaseRule, SetterRule, StageRule, WorkerRule,
+    CallRule, FunctionRule, HintRule, Packs, PhaseRule, SetterRule, StageRule, WorkerRule, WrittenRule,
 )  # fmt: skip
 from timing_audit.model.program import ClassRef, External, Frame, FunctionValue, Instance
 from timing_audit.model.report import SiteFact
@@ -41,7 +41,8 @@ class _Reader:
         self._evaluator = evaluator
         self._packs = packs
         self._functions = [rule for rule in packs.select(FunctionRule) if not isinstance(rule, SetterRule)]
-        self._stages = [rule for rule in packs.select(StageRule) if rule.calls]
+        stages = [rule for rule in packs.select(StageRule) if rule.calls]
+        self._written: list[StageRule | WrittenRule] = [*stages, *packs.select(WrittenRule)]
         self._modes = packs.select(PhaseRule)
         self._hints = packs.select(HintRule)
 
@@ -75,7 +76,7 @@ class _Reader:
 
     def _call(self, frame: Frame, call: Call) -> Iterator[Spoken]:
         yield from self._named(frame, call.func, call.line)
-        for rule in self._stages:
+        for rule in self._written:
             if rule.matches_call(written(call.func)):
                 yield Spoken(frame.path, call.line, rule.id)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from timing_audit.model.program import ClassRef, ClassValue, Frame, FunctionRef, FunctionValue, Instance, Value
-from timing_audit.model.syntax import Call, Expr, Function
+from timing_audit.model.syntax import Call, Expr, Function, Name
 from timing_audit.timing.bodies import Bodies
 from timing_audit.timing.facts import EMPTY, Effect, Facts, Measure, Read, Summary
 from timing_audit.timing.flow import Flow
@@ -39,9 +39,46 @@ class Starts:
         if ref is None or facts is None or not _touches_others(facts.summary):
             return False
         summary = self.summary(value)
-        ends = any(not effect.param for effect in summary.closes) or bool(summary.marks)
+        ends = any(not effect.param and not _is_given(effect) for effect in summary.closes) or bool(summary.marks)
         starts = any(effect.accumulate for effect in summary.opens)
         return ends or starts or (bool(summary.opens) and self.has_partner(ref))
+
+    def takes_start(self, value: Value) -> bool:
+        """Whether the function reads an end for a start that it may be given."""
+        return any(map(_is_given, self.summary(value).closes))
+
+    def clock(self, value: Value) -> Read | None:
+        """The instant that a function gives back, where reading a clock is all that it does."""
+        if not isinstance(value, FunctionValue):
+            return None
+        frame = self._frame(value, value.ref)
+        facts = self.bodies.facts(frame)
+        if facts is None or not facts.given or not self.purity.keeps_time_only(frame, facts):
+            return None
+        read = facts.given[0]
+        own = read.measure.hops or (f"{value.ref.path}:{read.line} {read.primitive}",)
+        hop = f"{value.ref.path}:{value.ref.line} {value.ref.qualname}"
+        return read._replace(measure=read.measure._replace(hops=(hop, *own)), synced=bool(facts.syncs) or read.synced)
+
+    def form(self, value: FunctionValue) -> str:
+        """`start`, `stop` or nothing; what an object does with the time of its own making is none of these."""
+        summary = self.summary(value)
+        if any(GLOBAL in root_name(effect.place) for effect in summary.opens):
+            return "start"
+        if not self.is_start_or_stop(value):
+            return ""
+        if summary.closes and self._ends_for_others(value, summary):
+            return "stop"
+        return "start" if summary.opens or any(mark.role != "end" for mark in summary.marks) else ""
+
+    def _ends_for_others(self, value: FunctionValue, summary: Summary) -> bool:
+        function = self.names.function(value.ref)
+        if not function.in_class:
+            return True
+        owner = ClassRef(value.ref.path, function.owner)
+        others = [other for other in self.bodies.methods(owner) if not other.qualname.endswith(".__init__")]
+        opened = (self.summary(FunctionValue(other, owner, None)) for other in others if other != value.ref)
+        return any(_meet(other, summary) for other in opened)
 
     def summary(self, value: Value) -> Summary:
         """What calling the function leaves started or ended for others; empty where it also works."""
@@ -161,7 +198,13 @@ class Starts:
 
 
 def _touches_others(summary: Summary) -> bool:
-    return bool(summary.marks) or any(not effect.param for effect in (*summary.opens, *summary.closes))
+    effects = (*summary.opens, *summary.closes)
+    return bool(summary.marks) or any(not effect.param and not _is_given(effect) for effect in effects)
+
+
+def _is_given(effect: Effect) -> bool:
+    """Whether an instant is taken from a parameter, which may as well be a number of seconds."""
+    return type(effect.place) is Name and GLOBAL not in effect.place.id
 
 
 def _meet(opening: Summary, closing: Summary) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from timing_audit.model.program import FunctionRef
+from timing_audit.model.timing import Elapsed
 from timing_audit.model.syntax import Block, Call, Expr, Name, Scope
 from timing_audit.timing.facts import (
     NOTHING, DeviceMark, Effect, Event, Exit, Read, SiteFact, Timed, Use, Val, join,
@@ -78,10 +79,10 @@ class Found:
         self.opens: dict[tuple[str, int, str], Effect] = {}
         self.closes: dict[tuple[str, int, str], Effect] = {}
         self.marks: dict[tuple[int, int], DeviceMark] = {}
-        self.elapsed: set[Read] = set()
+        self.readings: dict[Elapsed, None] = {}
         self.loads: set[str] = set()
         self.returned: list[Use] = []
-        self.returned_exprs: dict[int, Expr] = {}
+        self.returns: dict[int, tuple[Expr, Val]] = {}
         self.others: dict[int, Call] = {}
         self.popped: set[str] = set()
         self.syncs: set[int] = set()

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Sequence
 from timing_audit.model.pack import Packs, StageRule, WorkerRule
 from timing_audit.model.program import ClassRef, FunctionRef
 from timing_audit.model.report import (
-    WORDS, BracketFact, Clocks, Count, Row, StageRow, Tallies, Tally, Timed, Timer, WrapperFact,
+    WORDS, BracketFact, Clocks, Count, FrontierFact, Row, StageRow, Tallies, Tally, Timed, Timer, WrapperFact,
 )  # fmt: skip
 from timing_audit.model.timing import Bracket
 from timing_audit.program.engine import PHASES
 from timing_audit.program.hotpath import State
 from timing_audit.timing.describe import Describer, Facts
+from timing_audit.timing.landings import Landings
 from timing_audit.timing.stages import StageCoverage, Stages
 from timing_audit.timing.survey import Inferred
 
@@ -22,10 +23,11 @@ from timing_audit.timing.survey import Inferred
 class Summarizer:
     """Rows for every worker and phase."""
 
-    def __init__(self, facts: Facts, describer: Describer, packs: Packs) -> None:
+    def __init__(self, facts: Facts, describer: Describer, packs: Packs, landings: Landings) -> None:
         self._facts = facts
         self._describer = describer
         self._packs = packs
+        self._landings = landings
         self._stages = Stages(facts.cycle, facts.scopes, facts.reaches, facts.brackets, facts.statements)
 
     def row(self, worker: str, phase: str) -> Row | None:
@@ -54,9 +56,14 @@ class Summarizer:
             timed_statements=Count(*(sum(count[place] for _, count in timed) for place in range(3))),
             stages=tuple(_stage_row(stage) for stage in self._stages.of(worker, phase)),
             cycle=tuple(_timer(bracket) for bracket in self._stages.cycle_brackets(every)),
-            frontier=None,
-            external=None,
+            **self._landings.counts(state for ref in hot for state in states[ref])._asdict(),
         )
+
+    def frontier(self) -> tuple[FrontierFact, ...]:
+        """The calls of hot functions that are on the frontier."""
+        states, role = self._facts.cycle.states, self._facts.roles.role
+        hot = [state for ref, found in states.items() if role(ref) == "hot" for state in found]
+        return tuple(self._landings.unresolved(hot, self._describer.workers))
 
     def _runs_under(self, state: State, worker: str) -> bool:
         """Whether the state belongs to the worker's cycle; what the scheduler runs belongs to all of them."""
@@ -112,6 +119,8 @@ class Summarizer:
                     len(uses),
                     sum(bracket.phase in PHASES for bracket in uses),
                     missing,
+                    tuple(sorted(measure.forms)),
+                    tuple(dict.fromkeys(each.clock.value for each in wrapper.measures)),
                 )
             )
         return sorted(found)

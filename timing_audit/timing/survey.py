@@ -8,7 +8,7 @@ from typing import NamedTuple
 from timing_audit.model.pack import Packs
 from timing_audit.model.program import ClassRef, ClassValue, Frame, FunctionRef, FunctionValue
 from timing_audit.model.syntax import Class, Const, Evaluate, Function
-from timing_audit.model.timing import BodyTiming, Bracket, Site, Wrapper
+from timing_audit.model.timing import BodyTiming, Bracket, ClassTiming, Site, Wrapper
 from timing_audit.program.evaluate import Evaluator
 from timing_audit.program.library import Library, Unit, ref_of
 from timing_audit.timing.audit import Definition, Timing
@@ -23,6 +23,9 @@ class Inferred(NamedTuple):
     ref: FunctionRef | ClassRef
     measures: tuple[Wrapper, ...]
     docstring: str
+
+
+CALLABLE = frozenset(("callable",))
 
 
 class Survey:
@@ -66,24 +69,29 @@ class Survey:
     def module(self, path: str) -> BodyTiming:
         """The timing of a module's own statements, those of its classes included."""
         unit = self._library.unit(path)
-        if unit is None:
-            return BodyTiming(path, None)
-        blocks = (unit.outline.body, *(cls.body for cls in unit.outline.classes))
-        return joined([self._timing.body(Frame(path, None, None), block) for block in blocks if block])
+        blocks = (unit.outline.body, *(cls.body for cls in unit.outline.classes)) if unit is not None else ()
+        bodies = [self._timing.body(Frame(path, None, None), block) for block in blocks if block]
+        return joined(bodies) if bodies else BodyTiming(path, None)
 
     def across_methods(self, path: str) -> list[Bracket]:
         """The brackets whose ends lie in two methods of a class of this file, its bases included."""
+        return list(
+            dict.fromkeys(
+                bracket
+                for found in self.of_classes(path)
+                for bracket in found.brackets
+                if bracket.start_line != bracket.end_line
+            )
+        )
+
+    def of_classes(self, path: str) -> Iterator[ClassTiming]:
+        """What the methods of each class of a file, its bases' included, measure between them."""
         unit = self._library.unit(path)
-        found: dict[Bracket, None] = {}
         for cls in unit.outline.classes if unit is not None else ():
             order = self._names.classes.order(ClassRef(path, cls.qualname))
             methods = [body for base in order for body in self._halves.get(base, ())]
-            if any(body.starts for body in methods) and any(body.ends for body in methods):
-                crossing = (
-                    bracket for bracket in class_timing(methods).brackets if bracket.start_line != bracket.end_line
-                )
-                found.update(dict.fromkeys(crossing))
-        return list(found)
+            if any(body.starts for body in methods):
+                yield class_timing(methods)
 
     def _note_halves(self, body: BodyTiming) -> None:
         owner = self._owner(body.function) if body.function is not None else None
@@ -104,17 +112,35 @@ class Survey:
     def wrapper(self, ref: FunctionRef) -> tuple[Wrapper, ...]:
         """What the function times for its callers."""
         if ref not in self._wrappers:
-            self._wrappers[ref] = self._timing.wrapper_of(self._value(ref, self._library.function(ref)))
+            found = self._timing.wrapper_of(self._value(ref, self._library.function(ref)))
+            self._wrappers[ref] = () if self._only_calls(ref, found) else found
         return self._wrappers[ref]
+
+    def _only_calls(self, ref: FunctionRef, found: Sequence[Wrapper]) -> bool:
+        """Whether a function calls and times what it is given, and nobody here gives it anything."""
+        return bool(found) and found[0].forms == CALLABLE and f"{ref.path}:{ref.line} {ref.qualname}" not in self._hops
 
     def is_timer(self, ref: FunctionRef) -> bool:
         """Whether the function is a wrapper, a setter that stamps a time, or one of the hops of a wrapper."""
-        if (
-            self.wrapper(ref)
-            or self._timing.wrappers.calls.setter(self._value(ref, self._library.function(ref))) is not None
-        ):
+        value = self._value(ref, self._library.function(ref))
+        if self.wrapper(ref) or self._timing.wrappers.calls.setter(value) is not None:
             return True
         return f"{ref.path}:{ref.line} {ref.qualname}" in self._hops
+
+    def form(self, ref: FunctionRef) -> str:
+        """How the function times for its callers: `context`, `decorator`, `start`, `setter`, ..., or not."""
+        value = self._value(ref, self._library.function(ref))
+        if self._timing.wrappers.calls.setter(value) is not None:
+            return "setter"
+        measures = self.wrapper(ref)
+        if measures:
+            return min(measures[0].forms)
+        starts = self._timing.wrappers.starts
+        return starts.form(value) or ("clock" if starts.clock(value) is not None else "")
+
+    def keeps_time(self, ref: FunctionRef) -> bool:
+        """Whether the function is one end of a measurement, reads a clock for others, or wraps."""
+        return self._timing.wrappers.is_timer(self._value(ref, self._library.function(ref)))
 
     def inferred(self, path: str) -> list[Inferred]:
         """The wrappers that a file defines."""
@@ -202,4 +228,5 @@ def joined(bodies: Sequence[BodyTiming]) -> BodyTiming:
     return BodyTiming(
         bodies[0].file, bodies[0].function, tuple(value for _, value in sorted(sites.items())),
         tuple(value for _, value in sorted(brackets.items())), unpaired, mixed, syncs, starts, ends, loads,
+        tuple(dict.fromkeys(entry for body in bodies for entry in body.elapsed)),
     )  # fmt: skip

@@ -9,7 +9,7 @@ from timing_audit.model.syntax import Attr, Call, Expr, Function, Name, Nested, 
 from timing_audit.model.timing import Clock
 from timing_audit.timing.bodies import Bodies
 from timing_audit.timing.calls import Calls
-from timing_audit.timing.facts import Effect, Facts, Inferred, Measure, Summary, Timed
+from timing_audit.timing.facts import Effect, Facts, Inferred, Measure, Read, Summary, Timed
 from timing_audit.timing.flow import Flow
 from timing_audit.timing.gates import NEVER, Gates, merged
 from timing_audit.timing.names import Names, Vocabulary
@@ -36,6 +36,10 @@ class Wrappers:
 
     # What the parts answer for the run over a body.
 
+    def clock(self, value: Value) -> Read | None:
+        """The instant that a function gives back which only reads a clock."""
+        return self.starts.clock(value)
+
     def summary(self, value: Value) -> Summary:
         """What calling the value does to measurements around the call."""
         return self.starts.summary(value)
@@ -50,7 +54,9 @@ class Wrappers:
 
     def is_timer(self, value: Value) -> bool:
         """Whether a call of it could time its caller's code: it wraps, or starts or ends what others use."""
-        return self.wrapper(value) is not None or self.starts.is_start_or_stop(value)
+        if self.wrapper(value) is not None or self.starts.is_start_or_stop(value):
+            return True
+        return self.starts.clock(value) is not None or self.starts.takes_start(value)
 
     def forget(self, values: list[FunctionValue | ClassValue]) -> None:
         """Drops what was worked out about definitions while fewer names were known."""
@@ -221,7 +227,12 @@ class Wrappers:
         )
 
     def _calls_argument(self, frame: Frame, function: Function, facts: Facts, flow: Flow) -> Inferred | None:
-        given = frozenset(param.name for param in function.params if not param.kind and _may_be_function(param))
+        models = self.calls.vocabulary.is_model
+        given = frozenset(
+            param.name
+            for param in function.params
+            if not param.kind and _may_be_function(param) and not models(param.name)
+        )
         if function.in_class and function.params:
             given -= {function.params[0].name}
         around = self._around_call(frame, facts, flow, given)

@@ -101,8 +101,9 @@ def test_all_faults_are_told_at_once() -> None:
         "bad.toml:6: rule Wrong Name: unknown key `sumary`, did you mean `summary`?",
         "bad.toml:13: rule no-examples: `kind` is `clok-read`, did you mean `clock-read`?; it is one of clock-read, "
         "span, open, close, event-create, event-record, event-elapsed, event-query, event-synchronize, synchronize, "
-        "ordering, gate, metric-hook, device-work, graph-replay, graph-capture, kernel, compiled, entry, phase, "
-        "phase-function, stage, stage-label, substage, cold, capture, leaf, hint, setter, worker",
+        "ordering, gate, metric-hook, device-work, launch, host-wait, mode-label, graph-replay, graph-capture, "
+        "kernel, compiled, entry, phase, phase-function, stage, stage-label, substage, cold, capture, leaf, hint, "
+        "setter, worker",
         "bad.toml:13: rule no-examples: `rationale` must be a string that is not empty",
         "bad.toml:13: rule no-examples: no example expects it (`# expect: no-examples`)",
         "bad.toml:13: rule no-examples: no example is without an expectation",

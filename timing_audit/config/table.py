@@ -13,7 +13,7 @@ _CLOCKS = tuple(clock.value for clock in Clock)
 
 
 class Fault(NamedTuple):
-    """What is wrong in a pack, and where."""
+    """What is wrong in a file of TOML, and where."""
 
     file: str
     line: int
@@ -24,10 +24,16 @@ class Fault(NamedTuple):
 
 
 class Table:
-    """A TOML table under `where` (`rule perf-counter`); remembers which keys were asked for."""
+    """A TOML table under `where` (`rule perf-counter`); remembers which keys were asked for.
 
-    def __init__(self, values: Mapping[str, object], file: str, line: int, where: str) -> None:
+    `lines` tells where its keys stand, as far as that is known; the others stand at the table's own `line`.
+    """
+
+    def __init__(
+        self, values: Mapping[str, object], file: str, line: int, where: str, lines: Mapping[str, int] | None = None
+    ) -> None:
         self.line = line
+        self._lines = lines or {}
         self._file = file
         self.where = where
         self._values = values
@@ -39,17 +45,20 @@ class Table:
         prefix = f"{self.where}: " if self.where else ""
         self.faults.append(Fault(self._file, line or self.line, prefix + message))
 
+    def _at(self, key: str, message: str) -> None:
+        self.fault(message, self._lines.get(key, 0))
+
     def text(self, key: str, *, required: bool = False, choices: Iterable[str] = ()) -> str:
         """A string, empty if absent."""
         value = self._get(key, required)
         if value is None:
             return ""
         if not isinstance(value, str) or not value.strip():
-            self.fault(f"`{key}` must be a string that is not empty")
+            self._at(key, f"`{key}` must be a string that is not empty")
             return ""
         known = tuple(choices)
         if known and value not in known:
-            self.fault(f"`{key}` is `{value}`{_near(value, known)}; it is one of {', '.join(known)}")
+            self._at(key, f"`{key}` is `{value}`{_near(value, known)}; it is one of {', '.join(known)}")
             return ""
         return value
 
@@ -59,19 +68,19 @@ class Table:
         if value is None:
             return ()
         if not isinstance(value, list) or not value or not all(isinstance(item, str) and item for item in value):
-            self.fault(f"`{key}` must be a list of strings that is not empty")
+            self._at(key, f"`{key}` must be a list of strings that is not empty")
             return ()
         known = tuple(choices)
         for item in value:
             if known and item not in known:
-                self.fault(f"`{key}` has `{item}`{_near(item, known)}; it is one of {', '.join(known)}")
+                self._at(key, f"`{key}` has `{item}`{_near(item, known)}; it is one of {', '.join(known)}")
         return tuple(value)
 
     def flag(self, key: str) -> bool:
         """A boolean, false if absent."""
         value = self._get(key, required=False)
         if value is not None and not isinstance(value, bool):
-            self.fault(f"`{key}` must be true or false")
+            self._at(key, f"`{key}` must be true or false")
         return value is True
 
     def position(self, key: str) -> int | None:
@@ -80,7 +89,7 @@ class Table:
         if value is None:
             return None
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            self.fault(f"`{key}` must be the position of an argument, counted from 0")
+            self._at(key, f"`{key}` must be the position of an argument, counted from 0")
             return None
         return value
 
@@ -95,7 +104,7 @@ class Table:
         if value is None:
             return ()
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-            self.fault(f"`{key}` must be an array of tables: [[{key}]]")
+            self._at(key, f"`{key}` must be an array of tables: [[{key}]]")
             return ()
         return tuple(value)
 
@@ -105,7 +114,7 @@ class Table:
         if value is None:
             return {}
         if not isinstance(value, dict) or not value:
-            self.fault(f"`{key}` must be a table that is not empty")
+            self._at(key, f"`{key}` must be a table that is not empty")
             return {}
         return value
 
@@ -113,13 +122,13 @@ class Table:
         """Note every key that nobody asked for, with the near match."""
         for key in self._values:
             if key not in self._asked:
-                self.fault(f"unknown key `{key}`{_near(key, self._asked)}")
+                self._at(key, f"unknown key `{key}`{_near(key, self._asked)}")
 
     def _get(self, key: str, required: bool) -> object:
         self._asked.add(key)
         value = self._values.get(key)
         if value is None and required:
-            self.fault(f"`{key}` is missing")
+            self._at(key, f"`{key}` is missing")
         return value
 
 
