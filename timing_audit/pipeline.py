@@ -6,10 +6,13 @@ import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from timing_audit.checks.run import findings
+from timing_audit.codemod.standin import readable
 from timing_audit.errors import USAGE, TimingAuditError
 from timing_audit.evidence.collect import collect
+from timing_audit.model.edit import BLOCK, Choice, Helper, HotCall, Plan
 from timing_audit.model.evidence import Evidence
 from timing_audit.model.graph import CallGraph
 from timing_audit.model.options import Options
@@ -37,7 +40,8 @@ from timing_audit.timing.spoken import Spoken, spoken
 from timing_audit.timing.summary import Summarizer
 from timing_audit.timing.survey import Survey
 
-EVERYTHING = "*"
+EVERYTHING, NATIVE = "*", "native"
+RUNTIME = "/_timing_audit.py"
 UNUSED = "unused-suppression"
 DEFAULT = Options()
 DEEPEST_RECURSION = 20_000
@@ -58,7 +62,7 @@ class TreeSources:
     def utf8(self, path: str) -> bytes:
         """The decoded text in UTF-8."""
         try:
-            return self._tree.read(path).data
+            return readable(self._tree.read(path).data) if path.endswith(RUNTIME) else self._tree.read(path).data
         except Unreadable as problem:
             raise UnreadableError(str(problem)) from None
 
@@ -102,6 +106,27 @@ class Audit:
         functions = tuple(describer.function(unit, ref) for unit in files for ref in functions_of(unit))
         target = self._target(facts)
         return Grapher(facts, describer, summarizer).graph(target, functions, len(self._skipped()))
+
+    def hot_calls(
+        self, choice: Choice
+    ) -> tuple[tuple[HotCall, ...], Helper | None, list[tuple[str, int, str]], list[str]]:
+        """The calls that a plan chooses from, the tree's helper for stages, its kernels, its workers."""
+        from timing_audit.codemod.calls import HotCalls
+        from timing_audit.codemod.helpers import find_helper
+
+        facts, files = self._gather()
+        describer = Describer(facts, facts.cycle.workers)
+        frontier = Frontier(self._names, self._engine)
+        loose = not self._tree.package
+        found = HotCalls(facts, describer, self._names, frontier, self._packs, loose=loose).found(choice.detail)
+        helper = find_helper(facts, files, self._packs) if choice.backend == NATIVE else None
+        kernels = [
+            (ref.path, ref.line, ref.qualname)
+            for unit in files
+            for ref in functions_of(unit)
+            if facts.roles.role(ref) == "kernel"
+        ]
+        return found, helper, kernels, facts.cycle.workers
 
     def _gather(self) -> tuple[Facts, list[Unit]]:
         entries = self._entries()
@@ -353,6 +378,29 @@ def graph(
         found = Audit(tree, packs, options, progress).graph()
     workers = known_workers(options.workers, {launch.worker for launch in found.workers}, packs)
     return part_of(found, workers, options.phases or PHASES)
+
+
+def plan(
+    tree: Tree, packs: Packs, folders: Sequence[Path], options: Options, choice: Choice,
+    progress: Callable[[str], None] = lambda path: None,
+) -> Plan:  # fmt: skip
+    """What apply would do to a tree, whatever was applied to it before; `folders` hold the packs and their backends."""
+    from timing_audit.codemod.backends import load_backend
+    from timing_audit.codemod.original import manifests, without_probes
+    from timing_audit.codemod.plan import Planner, kernels_moved
+
+    known = manifests(tree)
+    with _deep_and_undisturbed():
+        run = Audit(without_probes(tree, known), packs, options, progress)
+        calls, helper, kernels, workers = run.hot_calls(choice)
+    chosen = choice._replace(workers=tuple(sorted(known_workers(choice.workers, set(workers), packs))))
+    helper = helper if choice.backend == NATIVE else None
+    if choice.backend == NATIVE and helper is None:
+        hint = "the backends region, nvtx and record_function need none"
+        raise TimingAuditError(f"{tree.label} has no helper that times named stages", hint=hint, exit_code=USAGE)
+    backend = load_backend(choice.backend, folders, helper)
+    made = Planner(tree, chosen, backend, helper, known).plan(calls)
+    return made._replace(notes=kernels_moved(made, kernels) if choice.layout == BLOCK else ())
 
 
 @contextmanager

@@ -76,10 +76,11 @@ class Stages:
 
     def _timed_places(self, entering: Sequence[Transition], clock: int) -> frozenset[Place]:
         """A place is timed when every way of making the call there is."""
-        untimed = {_place(transition) for transition in entering if not self._is_timed(transition, clock)}
+        untimed = {_place(transition) for transition in entering if not self.is_timed(transition, clock)}
         return frozenset(_places(entering)) - untimed
 
-    def _is_timed(self, transition: Transition, clock: int) -> bool:
+    def is_timed(self, transition: Transition, clock: int) -> bool:
+        """Whether a bracket of this clock class times the call, or all of what it enters."""
         return self._reaches[clock].is_timed(transition) or bool(self._whole(transition.target, clock))
 
     def _whole(self, state: State, clock: int) -> tuple[Bracket, ...]:

@@ -1,0 +1,87 @@
+"""What it takes to bring a tree back to what it was before apply, by manifest and by marks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from timing_audit.codemod.manifest import MANIFEST, RUNTIME, Manifest
+from timing_audit.codemod.original import Original, homes, manifests, read
+from timing_audit.codemod.statements import Refused
+from timing_audit.codemod.text import MARKED
+from timing_audit.model.edit import FileChange
+from timing_audit.model.source import Skipped
+from timing_audit.source.decode import Unreadable
+from timing_audit.source.tree import Tree
+
+
+class Strip(NamedTuple):
+    """The changes, the files that changed since apply, and those whose probes cannot be taken out."""
+
+    changes: tuple[FileChange, ...]
+    edited: tuple[str, ...]
+    stuck: tuple[Skipped, ...]
+
+
+class Held(NamedTuple):
+    """A file with probes; `state` is `applied` or `edited` since, `marks` how many lines carry one."""
+
+    file: str
+    state: str
+    marks: int
+
+
+def held(tree: Tree, known: dict[str, Manifest]) -> tuple[Held, ...]:
+    """The files that hold probes."""
+    from timing_audit.codemod.manifest import digest
+
+    states = {
+        f"{home}{path}": {version.sha256 for version in entry.versions}
+        for home, manifest in known.items()
+        for path, entry in manifest.files.items()
+    }
+    found = []
+    for path, data in _marked(tree):
+        state = "applied" if digest(data) in states.get(path, ()) else "edited"
+        found.append(Held(path, state, data.count(MARKED)))
+    return tuple(found)
+
+
+def _marked(tree: Tree) -> Iterator[tuple[str, bytes]]:
+    for path in tree.paths:
+        try:
+            data = tree.raw(path)
+        except Unreadable:
+            continue  # nothing was ever put into what cannot be read
+        if MARKED in data and not path.endswith(RUNTIME):
+            yield path, data
+
+
+def plan_strip(tree: Tree) -> Strip:
+    """Everything that strip will do."""
+    known = manifests(tree)
+    original = Original(tree, known)
+    changes, edited, stuck = [], [], []
+    for path, data in _marked(tree):
+        try:
+            changes.append(FileChange(path, data, original.bytes(path)))
+        except (Refused, Unreadable) as reason:
+            stuck.append(Skipped(path, str(reason)))
+    for entry in held(tree, known):
+        if entry.state == "edited":
+            edited.append(entry.file)
+    if not stuck:
+        changes += _own(tree)
+    return Strip(tuple(change for change in changes if change.before != change.after), tuple(edited), tuple(stuck))
+
+
+def _own(tree: Tree) -> Iterator[FileChange]:
+    for home in homes(tree):
+        for name in (RUNTIME, MANIFEST):
+            data = read(tree, f"{home}{name}")
+            if data is not None and _is_ours(name, data):
+                yield FileChange(f"{home}{name}", data, None)
+
+
+def _is_ours(name: str, data: bytes) -> bool:
+    return name == MANIFEST or b"put in by timing-audit" in data[:400]

@@ -1,0 +1,99 @@
+"""Proof that an edit did what it should and nothing else: syntax trees compared without the probes."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Collection, Iterator, Sequence
+
+from timing_audit.codemod.statements import Refused
+
+
+def verify(before: str, after: str, items: Collection[str], imported: str, *, unmoved: bool) -> None:
+    """Raises Refused unless `after` is `before` with these probes in it."""
+    original, edited = _parse(before), _parse(after)
+    wanted = frozenset(_normal(item) for item in items)
+    original.body = _without(original.body, wanted, "")
+    bare = ast.parse("")
+    bare.body = _without(edited.body, wanted, _import_text(imported))
+    if unmoved and before.count("\n") != after.count("\n"):
+        raise Refused("the edit would move lines")
+    _compare(original, bare, unmoved=unmoved)
+    _compile(after)
+
+
+def same_tree(left: str, right: str) -> bool:
+    """Whether two texts mean the same."""
+    return ast.dump(_parse(left)) == ast.dump(_parse(right))
+
+
+def _parse(text: str) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(text)
+        except (SyntaxError, ValueError) as error:
+            raise Refused(f"this Python cannot parse it: {error}") from None
+        except (RecursionError, MemoryError):
+            raise Refused("too deeply nested") from None
+
+
+def _compile(text: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(text, "<edited>", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError) as error:
+            raise Refused(f"does not compile with probes in it: {error}") from None
+        except (RecursionError, MemoryError):
+            raise Refused("too deeply nested") from None
+
+
+def _normal(item: str) -> str:
+    return ast.unparse(ast.parse(item, mode="eval"))
+
+
+def _import_text(imported: str) -> str:
+    return ast.unparse(ast.parse(imported)) if imported else ""
+
+
+def _without(body: Sequence[ast.stmt], items: frozenset[str], imported: str) -> list[ast.stmt]:
+    found: list[ast.stmt] = []
+    for statement in body:
+        if imported and isinstance(statement, (ast.Import, ast.ImportFrom)) and ast.unparse(statement) == imported:
+            imported = ""
+            continue
+        _strip_blocks(statement, items)
+        found += _bare(statement, items)
+    return found
+
+
+def _strip_blocks(node: ast.AST, items: frozenset[str]) -> None:
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(node, name, None)
+        if isinstance(block, list):
+            setattr(node, name, _without(block, items, ""))
+    for name in ("handlers", "cases"):
+        for part in getattr(node, name, ()):
+            _strip_blocks(part, items)
+
+
+def _bare(statement: ast.stmt, items: frozenset[str]) -> list[ast.stmt]:
+    if not isinstance(statement, ast.With) or not items:
+        return [statement]
+    last = statement.items[-1]
+    if last.optional_vars is not None or ast.unparse(last.context_expr) not in items:
+        return [statement]
+    statement.items.pop()
+    return [statement] if statement.items else statement.body
+
+
+def _compare(left: ast.Module, right: ast.Module, *, unmoved: bool) -> None:
+    if ast.dump(left) != ast.dump(right):
+        raise Refused("its syntax tree would change")
+    if unmoved and list(_places(left)) != list(_places(right)):
+        raise Refused("the edit would move statements to other lines")
+
+
+def _places(module: ast.Module) -> Iterator[int]:
+    return (node.lineno for node in ast.walk(module) if isinstance(node, (ast.stmt, ast.expr)))
