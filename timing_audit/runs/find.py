@@ -43,7 +43,7 @@ def read_run(places: Iterable[str], reading: Callable[[str], None] = lambda name
         reading(name)
         try:
             processes.append(join(read_run_file(name, data)))
-        except Damaged as error:  # noqa: PERF203 - once a file
+        except Damaged as error:
             unread.append(Unread(name, str(error)))
     if not processes:
         why = f": {unread[0].name} is {unread[0].reason}" if unread else ""
