@@ -96,7 +96,8 @@ def layers() -> str:
     rows = [[name for name in row if _exists(name)] for row in wanted]
     kept = [name for row in wanted for name in row if not _exists(name)]
     drawn = " > ".join(" | ".join(row) for row in rows if row)
-    return f"    {drawn}" + (f"\n\nPlaces are kept for {', '.join(f'`{name}`' for name in kept)}." if kept else "")
+    later = f"\n\nPlaces are kept for {', '.join(f'`{name}`' for name in kept)}." if kept else ""
+    return f"```text\n{drawn}\n```{later}"
 
 
 def _contract() -> list[list[str]]:

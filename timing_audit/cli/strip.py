@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -45,6 +44,8 @@ def strip(settings: Settings, target: str | None, dry_run: bool, check: bool, fo
         for part in leftovers(root, sorted({str(Path(path).parent) for path in tree.paths})):
             part.unlink()
     if form == "json":
+        import json
+
         document = {
             "schema": 1, "kind": "strip", "written": list(done.files), "edited": list(found.edited),
             "stuck": [entry._asdict() for entry in found.stuck], "changed": list(done.changed), "next": [],
