@@ -24,7 +24,7 @@ def write_case(folder: Path, name: str) -> dict[Path, bytes]:
     text = CASES[name]["input"]
     found = LITERAL.match(text)
     if found:
-        files = {"w.py": bytes(eval(found[1]))}  # noqa: S307 a literal of our own data
+        files = {"w.py": bytes(eval(found[1]))}
     else:
         parts = re.split(r"^# --- file: (\S+)\n", text, flags=re.MULTILINE)
         files = {"w.py": text.encode()} if len(parts) == 1 else {
@@ -234,7 +234,7 @@ def test_files_that_cannot_be_edited_stay(tmp_path: Path, name: str) -> None:
     text = CASES[name]["input"]
     found = LITERAL.match(text)
     files = (
-        {tmp_path / "w.py": bytes(eval(found[1]))}  # noqa: S307 a literal of our own data
+        {tmp_path / "w.py": bytes(eval(found[1]))}
         if found
         else {tmp_path / "empty.py": b"", tmp_path / "note.py": b"# nothing here", tmp_path / "blank.py": b"\n\n"}
     )

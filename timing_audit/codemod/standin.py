@@ -6,7 +6,7 @@ import re
 
 REGION = re.compile(rb"^(\w+) = _recorder\.probe\(\d+\)$", re.MULTILINE)
 RANGE = re.compile(rb'^(\w+) = Range\("', re.MULTILINE)
-CLOCKS = b'''\
+CLOCKS = b"""\
 import time
 import torch
 
@@ -34,7 +34,7 @@ class Probe:
         self.interval.end()
 
 
-'''
+"""
 RANGES = b"import torch\n\n"
 KEPT = b"""
 
