@@ -261,6 +261,10 @@ class Planner:
         return self._backend.source(probes, text).encode("utf-8")
 
 
+def _module(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
 def _imports(source: Source, name: str) -> bool:
     """Whether the module imports this name at its top."""
     return re.search(rf"^from [\w.]+ import (?:\([^)]*\b|[^(\n]*\b){name}\b", source.text, re.MULTILINE) is not None

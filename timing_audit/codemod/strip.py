@@ -59,17 +59,20 @@ def plan_strip(tree: Tree) -> Strip:
     """Everything that strip will do."""
     known = manifests(tree)
     original = Original(tree, known)
-    changes: list[FileChange] = []
-    stuck: list[Skipped] = []
-    for path, data in _marked(tree):
-        try:
-            changes.append(FileChange(path, data, original.original(path)))
-        except (Refused, Unreadable) as reason:
-            stuck.append(Skipped(path, str(reason)))
+    restored = [_restored(original, path, data) for path, data in _marked(tree)]
+    changes = [found for found in restored if isinstance(found, FileChange)]
+    stuck = [found for found in restored if isinstance(found, Skipped)]
     edited = [entry.file for entry in held(tree, known) if entry.state == "edited"]
     if not stuck:
         changes += _own(tree)
     return Strip(tuple(change for change in changes if change.before != change.after), tuple(edited), tuple(stuck))
+
+
+def _restored(original: Original, path: str, data: bytes) -> FileChange | Skipped:
+    try:
+        return FileChange(path, data, original.original(path))
+    except (Refused, Unreadable) as reason:
+        return Skipped(path, str(reason))
 
 
 def _own(tree: Tree) -> Iterator[FileChange]:
