@@ -42,7 +42,7 @@ def places(found: tuple[Finding, ...], check: str) -> list[tuple[str, str, str |
 
 
 def test_stages_without_a_timer() -> None:
-    """Of the V2 worker's stages two are seen by a profiler, and none is timed."""
+    """Of the V2 worker's stages two are seen by a profiler, and n-gram's draft by the request trace; none is timed."""
     told = [(f.function, f.stage) for f in findings() if f.check == "untimed-stage" and "in decode" in f.message]
 
     assert told == [
@@ -52,6 +52,8 @@ def test_stages_without_a_timer() -> None:
         ("EAGLEWorkerV2.forward_batch_generation", "draft"),
         ("EAGLEWorkerV2.forward_batch_generation", "verify"),
         ("EAGLEWorkerV2.forward_batch_generation", "draft_extend"),
+        ("NGRAMWorker.forward_batch_generation", "draft"),
+        ("NGRAMWorker.forward_batch_generation", "verify"),
     ]
 
 

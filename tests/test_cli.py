@@ -239,3 +239,20 @@ def test_graph_writes_a_file_in_any_format(package: Path, tmp_path: Path) -> Non
         path = tmp_path / form
         assert run(["graph", str(package), "--format", form, "-o", str(path)]) == 0
         assert path.read_text(encoding="utf-8").startswith(begins)
+
+
+def test_the_frontier_is_listed_for_the_chosen_phase(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "sglang" / "srt" / "speculative"
+    folder.mkdir(parents=True)
+    (tmp_path / "sglang" / "__init__.py").write_text("")
+    other = "\nclass Other:\n    def draft(self):\n        return 1\n"
+    (folder / "eagle_worker.py").write_text(WORKER.replace("batch.run()", "self.unknown.draft()") + other)
+
+    assert run(["scan", str(tmp_path), "--format", "json", "--phase", "decode"]) == 0
+    report = json.loads(capsys.readouterr().out)
+
+    (call,) = report["summary"]["frontier"]
+    assert (call["line"], call["function"], call["text"]) == (6, "EAGLEWorker.draft", "self.unknown.draft")
+    assert call["reason"] == "the receiver `self.unknown` is unknown"
+    (row,) = report["summary"]["rows"]
+    assert (row["resolved"], row["external"], row["frontier"]) == (1, 0, 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 
@@ -53,6 +52,8 @@ def _say(folder: str, came: list, form: str) -> int:  # type: ignore[type-arg]
         "dropped": sum(lost for _, _, lost in came), "next": [following],
     }  # fmt: skip
     if form == "json":
+        import json
+
         sys.stdout.write(json.dumps(facts, indent=1) + "\n")
     else:
         sys.stdout.write(

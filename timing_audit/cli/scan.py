@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from timing_audit.model.report import Report
     from timing_audit.source.tree import Tree
 
-DEFAULT_TOP = 10
+DEFAULT_TOP = 5
 
 
 @click.command()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 
@@ -32,6 +31,8 @@ def status(settings: Settings, folder: str | None, form: str) -> int:
     ]  # fmt: skip
     following = [["timing-audit", "report", folder]] if found else []
     if form == "json":
+        import json
+
         document = {
             "schema": 1,
             "kind": "run-status",
@@ -57,8 +58,10 @@ def status(settings: Settings, folder: str | None, form: str) -> int:
 
 def _is_run(folder: str) -> bool:
     """Whether this is where an engine writes, and no source tree."""
-    names = set(os.listdir(folder)) if os.path.isdir(folder) else set()
-    return "control" in names or any(name.endswith(".tarec") for name in names)
+    if not os.path.isdir(folder):
+        return False
+    names = set(os.listdir(folder))
+    return not names or "control" in names or any(name.endswith(".tarec") for name in names)
 
 
 def _applied(settings: Settings, target: str | None, form: str) -> int:
@@ -73,6 +76,8 @@ def _applied(settings: Settings, target: str | None, form: str) -> int:
     named = [target] if target is not None else []
     following = [["timing-audit", "strip", *named]] if files else [["timing-audit", "apply", "--codemod", *named]]
     if form == "json":
+        import json
+
         document = {
             "schema": 1, "kind": "tree-status", "target": tree.label, "files": [entry._asdict() for entry in files],
             "probes": [probe._asdict() for probe in probes], "next": following,

@@ -50,7 +50,7 @@ class Attributes:
         if isinstance(value, (External, Leaf)):
             return frozenset((self._evaluator.outside.attribute(value, name),))
         if isinstance(value, ModuleValue):
-            return self._evaluator.member(value.name, name)
+            return self._evaluator.names.member(value.name, name)
         if isinstance(value, ClassValue):
             return self._class(value.ref, name)
         if isinstance(value, SuperValue):
@@ -139,7 +139,7 @@ class Attributes:
             return None
         if self._evaluator.classes.is_enum(ref):
             return frozenset((Instance(ref, True),))
-        return self._evaluator.defined(Frame(cls.path, None, None), definitions)
+        return self._evaluator.names.defined(Frame(cls.path, None, None), definitions)
 
     def _super(self, value: SuperValue, name: str) -> Values:
         method = self._evaluator.classes.method(value.receiver, name, value.after)
@@ -172,7 +172,7 @@ class Attributes:
         assigned = self._evaluator.calls.is_field(ref, name) or any(_makes(d) for _, d in definitions)
         for frame, definition in definitions:
             plain = definition._replace(annotation=None) if assigned else definition
-            found |= self._evaluator.definition(frame, plain)
+            found |= self._evaluator.names.definition(frame, plain)
         found |= self._constructed(ref, name)
         found |= self._from_outside(ref, name)
         if assigned and not informative(found):
@@ -265,7 +265,7 @@ class Attributes:
                 value.owner == ref or value.owner in order(ref) or ref in order(value.owner)
             ):
                 frame, _, definition = self._foreign[name][1][value.place]
-                found |= self._evaluator.definition(frame, definition)
+                found |= self._evaluator.names.definition(frame, definition)
         return found
 
     def receivers(self, name: str) -> Values:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from timing_audit.model.program import (
     NOTHING, Bag, ClassRef, ClassValue, DictValue, Frame, FunctionRef, FunctionValue, Instance, Values,
 )  # fmt: skip
-from timing_audit.model.syntax import Call, Expr, Function, Param, Starred
+from timing_audit.model.syntax import Call, Const, Expr, Function, Mapping, Param, Starred
 from timing_audit.program.attributes import informative
 from timing_audit.program.cells import WRITTEN
 from timing_audit.program.library import has_decorator
@@ -32,6 +32,7 @@ class Bindings:
         self._sources: dict[tuple[Frame, str], set[Source]] = {}
         self._given: dict[tuple[Frame, str], Values] = {}
         self._applied: dict[tuple[Frame, str], Values] = {}
+        self._displays: dict[tuple[int, Frame], Mapping] = {}
         self._searched: set[tuple[Frame, str]] = set()
         self._seen: set[tuple[Frame, Frame, int, int]] = set()
 
@@ -55,6 +56,20 @@ class Bindings:
             elif not keyword.name:
                 for param in free:
                     self._add(callee, param, caller, keyword.value, "entry")
+        table = next((param for param in function.params if param.kind == "**"), None)
+        if table is not None:
+            self._bind_table(caller, call, callee, table, named)
+
+    def _bind_table(self, caller: Frame, call: Call, callee: Frame, table: Param, named: set[str]) -> None:
+        """Notes the keyword arguments that `**mapping` takes, as the dict that it will be."""
+        extra = [keyword for keyword in call.keywords if keyword.name and keyword.name not in named]
+        if extra:
+            names = tuple(Const(keyword.name) for keyword in extra)
+            display = Mapping(names, tuple(keyword.value for keyword in extra))
+            self._add(callee, table, caller, self._displays.setdefault((id(call), callee), display), "value")
+        for keyword in call.keywords:
+            if not keyword.name:
+                self._add(callee, table, caller, keyword.value, "value")
 
     def _bind_places(
         self, caller: Frame, args: tuple[Expr, ...], callee: Frame, params: list[Param], rest: Param | None
@@ -109,8 +124,10 @@ class Bindings:
         found = self._given.get((frame, name), NOTHING).union(*self._sourced(frame, name))
         if not informative(found):
             found |= self._unwalked(frame, frame.function, function, place)
+        if param.kind == "**":
+            return frozenset(v for v in found if isinstance(v, DictValue)) or frozenset((Bag(NOTHING),))
         if param.kind:
-            return frozenset((Bag(found),)) if param.kind == "**" or found else NOTHING
+            return frozenset((Bag(found),)) if found else NOTHING
         module = Frame(frame.path, None, None)
         if param.default is not None:
             found |= self._evaluator.evaluate(module, param.default)

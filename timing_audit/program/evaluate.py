@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from timing_audit.model.program import (
     NOTHING, Bag, ClassRef, ClassValue, DictValue, External, Frame, FunctionRef, FunctionValue, Instance, LambdaValue,
-    Leaf, Literal, ModuleValue, Row, Value, Values,
+    Leaf, Literal, Row, Value, Values,
 )  # fmt: skip
 from timing_audit.model.syntax import (
     Attr, Await, Binary, Block, Call, Class, Compare, Comprehension, Conditional, Const, Display, Expr, FString,
     Function, Lambda, Logical, Mapping, Name, Starred, Subscript, Unary, Walrus,
 )  # fmt: skip
 from timing_audit.program.annotations import Annotations
-from timing_audit.program.attributes import Attributes, informative
+from timing_audit.program.attributes import Attributes
 from timing_audit.program.binding import Bindings
 from timing_audit.program.calls import Calls
-from timing_audit.program.cells import WRITTEN, Cell, Cells, Key
-from timing_audit.program.classes import Classes, Elsewhere, Package, Static
-from timing_audit.program.library import Library, Unit, has_decorator
+from timing_audit.program.cells import Cell, Cells, Key
+from timing_audit.program.classes import Classes
+from timing_audit.program.names import Names
+from timing_audit.program.operations import chain, list_operations
+from timing_audit.program.values import bag, shallow, union
+from timing_audit.program.library import Library, has_decorator
 from timing_audit.program.outside import ANYTHING, Outside
 from timing_audit.program.registration import Registrations
-from timing_audit.program.scopes import FILLING, Definition, Scope
+from timing_audit.program.scopes import Scope
 
 
 class Evaluator:
@@ -43,17 +45,17 @@ class Evaluator:
         self.attributes = Attributes(self)
         self.calls = Calls(self)
         self.registrations = Registrations(self)
+        self.names = Names(self)
         self.expressions: dict[int | str, Expr] = {}
         self._operations: dict[int, tuple[Any, list[Any]]] = {}
-        self._places: dict[tuple[Frame, str], Key | Values] = {}
         self._spots: dict[tuple[Frame, int], Cell] = {}
         self.blanks: set[Key] = set()
         self.guesses: dict[Key, Values] = {}
         self._open_tables: set[DictValue] = set()
         self.kinds: dict[str, Callable[..., Values]] = {
-            "local": self._local,
-            "global": self._global,
-            "returns": self._returns,
+            "local": self.names.local,
+            "global": self.names.of_module,
+            "returns": self.names.returns,
             "dotted": self._dotted,
             "on": self._on,
             "called": self._called,
@@ -122,43 +124,7 @@ class Evaluator:
         return known[1]
 
     def _name(self, frame: Frame, expr: Name) -> Values:
-        return self.lookup(frame, expr.id)
-
-    def lookup(self, frame: Frame, name: str) -> Values:
-        """A name as a body sees it: its own, of the functions around it, of the module, a builtin."""
-        place = self._place(frame, name)
-        return self.cells.read(place) if isinstance(place, tuple) else place
-
-    def _place(self, frame: Frame, name: str) -> Key | Values:
-        """The cell that holds a name's values, or the values themselves where they can be only these."""
-        place = self._places.get((frame, name))
-        if place is None:
-            place = self._places[frame, name] = self._find_place(frame, name)
-        return place
-
-    def _find_place(self, frame: Frame, name: str) -> Key | Values:
-        inner: Frame | None = frame
-        while inner is not None and inner.function is not None:
-            scope = self.library.scope(inner.function)
-            if name not in scope.globals:
-                if name in scope.names:
-                    return "local", inner, name
-                if name in scope.given:
-                    return self.bindings.receiver(inner, name) or ("param", inner, name)
-            inner = self.parent(inner)
-        return "global", frame.path, name
-
-    def parent(self, frame: Frame) -> Frame | None:
-        """The frame of the function around a nested one; None at module level."""
-        if frame.function is None:
-            return None
-        unit, owner = self.library.unit(frame.path), self.library.function(frame.function).owner
-        while unit is not None and owner:
-            around = [f for f in unit.by_qualname.get(owner, ()) if f.line <= frame.function.line <= f.end_line]
-            if around:
-                return Frame(frame.path, FunctionRef(frame.path, owner, around[0].line), frame.receiver)
-            owner = unit.classes[owner].owner if owner in unit.classes else ""
-        return None
+        return self.names.lookup(frame, expr.id)
 
     def _const(self, frame: Frame, expr: Const) -> Values:
         return frozenset((Literal(expr.value),))
@@ -175,7 +141,7 @@ class Evaluator:
         root, names = chain(expr)
         if not root:
             return "dotted", frame, id(expr)
-        place = self._place(frame, root)
+        place = self.names.place(frame, root)
         if isinstance(place, frozenset) and len(place) == 1:
             return "on", *place, names
         text = f"{root}.{'.'.join(names)}"
@@ -321,146 +287,12 @@ class Evaluator:
     def _fstring(self, frame: Frame, expr: FString) -> Values:
         return frozenset((ANYTHING,))
 
-    # Cells.
+    def parent(self, frame: Frame) -> Frame | None:
+        """The frame of the function around a nested one; None at module level."""
+        return self.names.parent(frame)
 
     def _compute(self, key: Key) -> Values:
         return self.kinds[key[0]](*key[1:])
-
-    def _local(self, frame: Frame, name: str) -> Values:
-        if frame.function is None:
-            return NOTHING
-        scope = self.library.scope(frame.function)
-        definitions = scope.names.get(name, ())
-        found = self.defined(frame, definitions)
-        if any(definition.how == "lambda" for definition in definitions):
-            found |= self.cells.read(("lambda", frame, name))
-        if name in scope.given:
-            found |= self.cells.read(("param", frame, name))
-        elif all(definition.how in FILLING for definition in definitions):
-            found |= self._around(frame, name)
-        return found
-
-    def _around(self, frame: Frame, name: str) -> Values:
-        """A name that the body only fills, as `names.append(x)` does, belongs to what is around it."""
-        outer = self.parent(frame)
-        return self.cells.read(("global", frame.path, name)) if outer is None else self.lookup(outer, name)
-
-    def _global(self, path: str, name: str) -> Values:
-        unit = self.library.unit(path)
-        if unit is None:
-            return NOTHING
-        scope, frame = unit.scope(0), Frame(path, None, None)
-        found = self.defined(frame, scope.names.get(name, ()))
-        if not found and name not in scope.names:
-            found = union(self.member(module, name) for module in scope.stars)
-            found = found or frozenset((External(f"builtins.{name}"),))
-        return found | union(self._rebound(unit, name)) if unit.may_rebind(name) else found
-
-    def _rebound(self, unit: Unit, name: str) -> Iterator[Values]:
-        """What functions of the module bind to one of its names by `global`, or put into it."""
-        written = re.compile(rb"\b%b\b" % re.escape(name.encode()))
-        for line, function in unit.functions.items():
-            if not written.search(unit.module.segment(line)):
-                continue
-            scope = unit.scope(line)
-            definitions = scope.names.get(name, ())
-            stored = name not in scope.given and all(d.how in FILLING for d in definitions)
-            if definitions and (name in scope.globals or stored):
-                ref = FunctionRef(unit.path, function.qualname, line)
-                yield self.defined(self.frame_of(FunctionValue(ref, None, None)), definitions)
-
-    def defined(self, frame: Frame, definitions: Iterable[Definition]) -> Values:
-        """What all of these bindings give their name."""
-        return union(self.definition(frame, definition) for definition in definitions)
-
-    def definition(self, frame: Frame, definition: Definition) -> Values:
-        """What one binding gives its name."""
-        how, expr = definition.how, definition.expr
-        if how == "import" and definition.binding is not None:
-            return self.from_static(self.classes.imported(definition.binding), definition)
-        if how == "nested" and definition.nested is not None:
-            return self._nested(frame, definition)
-        if how == "lambda":
-            return NOTHING  # bound through Bindings.give, read by _local
-        found = NOTHING if expr is None else self._how(how, self.evaluate(frame, expr))
-        for place in definition.place:
-            found = union(self.item(value, place) for value in found)
-        return found if definition.annotation is None else self._noted(frame, found, definition.annotation)
-
-    def _noted(self, frame: Frame, found: Values, annotation: Expr) -> Values:
-        """What is assigned to an annotated name: the annotation is believed where the two disagree."""
-        noted = self.annotations.read(frame, annotation)
-        classes = {value.ref for value in noted if isinstance(value, Instance)}
-        if not classes:
-            return found if informative(found) or not self.cells.trusts(WRITTEN) else found | noted
-        order = self.classes.order
-        kept = frozenset(v for v in found if not isinstance(v, Instance) or not classes.isdisjoint(order(v.ref)))
-        known = any(isinstance(v, Instance) for v in kept)
-        return kept if known or not self.cells.trusts(WRITTEN) else noted | kept
-
-    def _how(self, how: str, found: Values) -> Values:
-        if how == "element":
-            return union(self.elements(value) for value in found)
-        if how == "enter":
-            return union(self.attributes.entered(value) for value in found)
-        if how == "store":
-            return bag(found)
-        if how == "grow":
-            return bag(union(self.elements(value) for value in found))
-        return found
-
-    def from_static(self, found: Static, definition: Definition) -> Values:
-        """The value of something that an import leads to; an assigned name is evaluated where it is assigned."""
-        if found is None and definition.binding is not None:
-            return self.member(definition.binding.module, definition.binding.attribute)
-        if isinstance(found, Elsewhere):
-            return frozenset((Leaf(found.name) if found.leaf else External(found.name),))
-        if isinstance(found, Package):
-            return frozenset((ModuleValue(found.name),))
-        if isinstance(found, ClassRef):
-            return frozenset((ClassValue(found),))
-        if isinstance(found, FunctionRef):
-            return frozenset((FunctionValue(found, None, None),))
-        return NOTHING
-
-    def member(self, module: str, name: str) -> Values:
-        """`name` of a module of the target."""
-        full = f"{module}.{name}"
-        if self.library.is_leaf(module) or self.library.is_leaf(full):
-            known = self.library.is_module(full)
-            return frozenset((ModuleValue(full) if known else Leaf(full),))
-        path = self.library.path_of(module)
-        unit = None if path is None else self.library.unit(path)
-        if unit is not None and (name in unit.scope(0).names or unit.scope(0).stars):
-            return self.cells.read(("global", unit.path, name))
-        if self.library.is_module(full):
-            return frozenset((ModuleValue(full),))
-        return NOTHING if unit is not None else frozenset((External(full),))
-
-    def _nested(self, frame: Frame, definition: Definition) -> Values:
-        nested, unit = definition.nested, self.library.unit(frame.path)
-        if nested is None or unit is None:
-            return NOTHING
-        if nested.is_class:
-            known = nested.qualname in unit.classes
-            return frozenset((ClassValue(ClassRef(frame.path, nested.qualname)),)) if known else NOTHING
-        functions = [f for f in unit.by_qualname.get(nested.qualname, ()) if nested.line <= f.line <= nested.end_line]
-        return frozenset(
-            FunctionValue(FunctionRef(frame.path, f.qualname, f.line), frame.receiver, None) for f in functions
-        )
-
-    def _returns(self, frame: Frame) -> Values:
-        if frame.function is None:
-            return NOTHING
-        function, scope = self.library.function(frame.function), self.library.scope(frame.function)
-        if scope.is_generator:
-            found = bag(union(self.evaluate(frame, expr) for expr in scope.yields))
-        else:
-            found = union(self.evaluate(frame, expr) for expr in scope.returns)
-        if function.returns is not None and not informative(found) and self.cells.trusts(WRITTEN):
-            noted = self.annotations.read(Frame(frame.path, None, None), function.returns)
-            found |= noted if not scope.is_generator else NOTHING
-        return found
 
     def scope_of(self, frame: Frame) -> Scope | None:
         """What the body of the frame binds; None for a module that cannot be parsed."""
@@ -474,53 +306,6 @@ class Evaluator:
         return has_decorator(self.library.function(ref), "contextmanager", "asynccontextmanager")
 
 
-def union(sets: Iterable[Values]) -> Values:
-    """All values of some sets."""
-    return NOTHING.union(*sets)
-
-
-def list_operations(node: tuple[Any, ...], found: list[Any]) -> None:
-    """Adds what a node or group of nodes may run; what stands behind a condition is left inside it."""
-    if type(node) not in CONDITIONAL:
-        for part in node:
-            if isinstance(part, tuple):
-                list_operations(part, found)
-    if type(node) in RUNNING:
-        found.append(node)
-
-
-def chain(expr: Attr) -> tuple[str, tuple[str, ...]]:
-    """`a.b.c` as `a` and the names behind it; an empty root where the expression is more than names."""
-    names: list[str] = []
-    inner: object = expr
-    while isinstance(inner, Attr):
-        names.append(inner.name)
-        inner = inner.value
-    return inner.id if isinstance(inner, Name) else "", tuple(reversed(names))
-
-
-def shallow(values: Values) -> Values:
-    """Values to be held by a collection: collections inside collections inside collections are dropped."""
-    return frozenset(
-        value
-        if not isinstance(value, (Bag, Row))
-        else Bag(frozenset(inner for inner in flat(value) if not isinstance(inner, (Bag, Row))))
-        for value in values
-    )
-
-
-def flat(value: Bag | Row) -> Values:
-    """The elements of a collection, positions forgotten."""
-    return value.values if isinstance(value, Bag) else union(value.items)
-
-
-def bag(values: Values) -> Values:
-    """A collection of these values."""
-    return frozenset((Bag(shallow(values)),))
-
-
-CONDITIONAL = (Conditional, Logical)
-RUNNING = (Call, Attr, Subscript, Compare, *CONDITIONAL)
 MAKERS: dict[type, Any] = {
     Name: Evaluator._name,
     Const: Evaluator._const,

@@ -130,7 +130,7 @@ class Explorer:
         return {frame.function for frame, _ in seen if frame.function is not None}
 
     def _import(self) -> None:
-        """Reads what importing the modules runs: it may register what the path then finds."""
+        """Reads what the modules call when they are imported, to any depth: it may register what the path finds."""
         queue = [Frame(unit.path, None, None) for unit in self.library.units if unit.opening]
         seen = set(queue)
         while queue:
@@ -344,8 +344,14 @@ class Explorer:
             for c in self.evaluator.classes.subclasses(owner)
             if self.evaluator.classes.method(c, function.name) == ref
         ]
-        made = heirs if function.params and function.params[0].annotation is not None and heirs else [owner, *heirs]
+        made = heirs if heirs and self._is_mixin(owner, function) else [owner, *heirs]
         return [Frame(unit.path, ref, cls) for cls in made]
+
+    def _is_mixin(self, owner: ClassRef, function: Function) -> bool:
+        """Whether a class is there for its heirs: its `self` is said to be one, or it has no base and no state."""
+        if function.params and function.params[0].annotation is not None:
+            return True
+        return not self.library.class_(owner).bases and self.evaluator.classes.method(owner, "__init__") is None
 
 
 def refuses(body: Block) -> bool:

@@ -127,13 +127,9 @@ class Unit:
 
     @cached_property
     def opening(self) -> Block:
-        """What importing the module calls: its statements that are calls, and its decorators."""
-        calls = [statement for statement in self.outline.body if isinstance(statement, Evaluate)]
-        for definition in (*self.outline.functions, *self.outline.classes):
-            for decorator in definition.decorators if not definition.owner else ():
-                line, named = decorator.line, Name(definition.qualname)
-                calls.append(Evaluate(Call(decorator.value, (named,), (), line, 1, line), "", line, line))
-        return tuple(calls)
+        """The calls among the module's statements, which importing it makes."""
+        calls = (statement for statement in self.outline.body if isinstance(statement, Evaluate))
+        return tuple(statement for statement in calls if isinstance(statement.value, Call))
 
     def held(self) -> Iterator[str]:
         """The names under which objects may hold something: attributes that are stored, and what classes declare."""

@@ -46,7 +46,7 @@ def _row(row: CompareRow) -> str:
 def _unit(found: Comparison) -> str:
     lowest = f"the smallest p that could come out is {found.least_p:.3f}"
     if found.unit == "launch":
-        return f"unit: the launch, exact permutation of medians; {lowest}; stages corrected by Holm"
+        return f"unit: the launch, exact permutation of their medians; {lowest}; stages corrected by Holm"
     return (
         f"unit: blocks of cycles, for want of 5 launches a side: launch-to-launch noise is not included; {lowest}; "
         "stages corrected by Holm"

@@ -38,7 +38,7 @@ def run_html(report: RunReport) -> str:
     """The page; nothing in it comes from elsewhere."""
     from jinja2 import Environment
 
-    template = files("timing_audit.render").joinpath("templates", "run.html.jinja").read_text(encoding="utf-8")
+    template = files("timing_audit.render").joinpath("templates").joinpath("run.html.jinja").read_text(encoding="utf-8")
     page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(template)
     charts = [chart for chart in (_breakdown(report), _distribution(report), _course(report), _ranks(report)) if chart]
     return page.render(report=report, charts=charts, text=run_text(report, everything=True), width=WIDTH, height=HEIGHT)

@@ -21,7 +21,7 @@ BOLD, GREEN, RED, DIM, PLAIN = "\033[1m", "\033[32m", "\033[31m", "\033[2m", "\0
 class Style(NamedTuple):
     """How much to say, and how; `prefix` leads from here to the import root, else `root` names it."""
 
-    top: int | None = 10
+    top: int | None = 5
     color: bool = False
     prefix: str = ""
     root: str = ""
@@ -85,12 +85,21 @@ class _Text:
 
     def answers(self) -> Iterator[str]:
         """One sentence a worker in decode, and one for all that say the same in another phase."""
+        rows = self._report.summary.rows
+        decoding = [row for row in rows if row.phase == DECODE]
+        for row in decoding:
+            yield f"{self._title(row.worker or 'hot path')} {row.phase}: {self.answer(row)}"
+        others = [row for row in rows if row.phase != DECODE]
+        bare = not any(any(stage.timed) for row in others for stage in row.stages)
+        if decoding and others and bare and self._style.top is not None:
+            yield f"{self._title('prefill')}: no stage timed under any worker (--phase prefill says more)"
+        else:
+            yield from self._alike(others)
+
+    def _alike(self, rows: Sequence[Row]) -> Iterator[str]:
         told: dict[str, list[str]] = {}
-        for row in self._report.summary.rows:
-            if row.phase == DECODE:
-                yield f"{self._title(row.worker or 'hot path')} {row.phase}: {self.answer(row)}"
-            else:
-                told.setdefault(f"{row.phase}: {self.answer(row)}", []).append(row.worker or "hot path")
+        for row in rows:
+            told.setdefault(f"{row.phase}: {self.answer(row)}", []).append(row.worker or "hot path")
         for sentence, workers in told.items():
             yield f"{self._title(', '.join(workers))} {sentence}"
 

@@ -87,7 +87,7 @@ class _Join:
         self._process.outside += len(waiting) - len(inside)
         waiting.clear()
         last = self._last.pop(thread, None)
-        if last is not None and last.span.start > start:
+        if last is not None and start < last.span.start and last.span.end <= end:
             inside = [*last.inside, last.span, *inside]  # a cycle inside this one is a part of it
         elif last is not None:
             self._write(last)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-PARTS = ("ring", "control", "facts", "events", "values", "probes")
+PARTS = ("ring", "control", "facts", "events", "values", "recorder", "probes")
 BEGIN, END = "# The table:", "# The table ends."
 HEAD = '''"""Timers put in by timing-audit; `timing-audit strip` takes them out, and this file with them."""
 

@@ -9,7 +9,7 @@ from timing_audit.model.syntax import (
 from timing_audit.timing.names import Names, Vocabulary
 from timing_audit.timing.positions import Position, Tree
 from timing_audit.timing.substitute import negate
-from timing_audit.timing.walk import holds_yield, text
+from timing_audit.timing.walk import text
 
 NEVER = Const(False)
 ALWAYS = Const(True)
@@ -73,7 +73,7 @@ def _guards(stmt: object) -> list[Expr]:
 
 
 def _leaves(block: Block) -> bool:
-    return bool(block) and type(block[-1]) is Return and not holds_yield(block)
+    return bool(block) and type(block[-1]) is Return
 
 
 def _invert(expr: Expr) -> Expr:

@@ -148,3 +148,23 @@ def test_a_name_that_an_unread_file_defines_may_be_meant() -> None:
     assert [kind for *_, kind, _ in set(judged(text))] == ["external"]
     assert [kind for *_, kind, _ in set(judged(text + behind))] == ["external"]
     assert [kind for *_, kind, _ in set(judged(text + unread))] == ["frontier"]
+
+
+def test_a_mixin_is_no_entry_point_where_something_inherits_it() -> None:
+    text = """
+class LoopMixin:
+    def event_loop(self):
+        self.work()
+
+class Scheduler(LoopMixin):
+    def __init__(self):
+        self.size = 1
+
+    def work(self):
+        return self.size
+"""
+    graph = explorer(Program(split_files(text)), lambda data: True)
+
+    roots = graph.entry_states(("event_loop",))
+
+    assert {state.frame.receiver.qualname for state in roots if state.frame.receiver is not None} == {"Scheduler"}

@@ -72,7 +72,7 @@ def test_a_wrapper_that_times_less_is_counted() -> None:
 def test_it_fits_a_screen_unless_all_is_asked_for() -> None:
     many = tuple(change(kind, number) for kind in (LOST, UNTIMED, GAINED, GONE) for number in range(50))
 
-    short, long = render_drift(drift(*many), Style()), render_drift(drift(*many), Style(top=None))
+    short, long = render_drift(drift(*many), Style(top=10)), render_drift(drift(*many), Style(top=None))
 
     assert short.count("\n") <= 50
     assert "  and 40 more, most in a0.py (8), a1.py (8), a2.py (8)\n" in short

@@ -6,6 +6,7 @@ import json
 import re
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import jsonschema
 import pytest
@@ -24,11 +25,11 @@ from timing_audit.render.outline import Outliner, aside, chains, near_matches, t
 from timing_audit.source.target import open_target
 
 
-def call(to: int, line: int, **about: object) -> GraphCall:
+def call(to: int, line: int, **about: Any) -> GraphCall:
     return GraphCall(to, line, 1, "f", "exact", "call", (), "", "")._replace(**about)
 
 
-def node(name: str, *calls: GraphCall, coverage: str = "untimed", **about: object) -> GraphNode:
+def node(name: str, *calls: GraphCall, coverage: str = "untimed", **about: Any) -> GraphNode:
     clocks = Clocks(coverage, "untimed", "untimed")
     plain = GraphNode("a.py", 10 * len(name), name, "", "decode", "", "", ("Eagle",), False, coverage, clocks, calls)
     return plain._replace(**about)

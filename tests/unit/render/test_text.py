@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.golden import mini_report
-from timing_audit.model.report import Clocks, FunctionFact
+from timing_audit.model.report import Clocks, FrontierFact, FunctionFact
 from timing_audit.model.source import Skipped
 from timing_audit.render.text import Style, rank, render_text
 
@@ -68,3 +68,25 @@ def test_colour_changes_nothing_but_colour() -> None:
     coloured = render_text(mini_report(), Style(color=True))
     assert "\033[" in coloured
     assert re.sub(r"\033\[\d+m", "", coloured).split() == render_text(mini_report()).split()
+
+
+def test_the_largest_share_of_the_frontier_stands_below_the_percentages() -> None:
+    report = mini_report()
+    first, *rest = report.summary.rows
+    rows = (first._replace(resolved=97, frontier=3), *(row._replace(resolved=100, frontier=0) for row in rest))
+    lines = render_text(report._replace(summary=report.summary._replace(rows=rows))).split("\n")
+
+    (place,) = [number for number, line in enumerate(lines) if line.startswith("  frontier: ")]
+    assert lines[place] == (
+        "  frontier: 3 of 100 calls, 3 % may lead to functions that are not counted here, EAGLEWorker decode at worst"
+    )
+    assert lines[place - 1].endswith("not counted: parts of timers, stubs, and what does no work of its own")
+
+
+def test_all_lists_every_call_of_the_frontier_with_its_reason() -> None:
+    call = FrontierFact("a.py", 3, 5, "run", "self.hook", "`self.hook` is only ever None", ("decode",), ("Eagle",))
+    report = mini_report()
+    report = report._replace(summary=report.summary._replace(frontier=(call,)))
+
+    assert "  a.py:3 run: self.hook(...): `self.hook` is only ever None" in render_text(report, Style(top=None))
+    assert "self.hook" not in render_text(report)

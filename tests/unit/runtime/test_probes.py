@@ -249,7 +249,7 @@ def test_an_error_of_ours_never_reaches_the_engine(engine: Engine, run_dir: Path
     def broken(*_: object) -> None:
         raise OSError("disk on fire")
 
-    module._recorder.drain = broken  # type: ignore[method-assign]
+    module._recorder.drain = broken
     module._recorder.drain_at = 0
     for _ in range(150):
         cycle(module, Scheduler())
