@@ -13,7 +13,9 @@ from timing_audit import __version__
 from timing_audit.cli.settings import INTERRUPTED, common, fail
 from timing_audit.errors import USAGE, TimingAuditError
 
-COMMANDS = ("scan", "graph", "apply", "strip", "record", "status", "report", "compare", "hook", "rules", "explain", "cache")
+COMMANDS = (
+    "scan", "graph", "apply", "strip", "record", "status", "report", "compare", "hook", "rules", "explain", "cache",
+)  # fmt: skip
 """Each is a module of this package with a command of its own name."""
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from timing_audit.cli.settings import GATE_FAILED, Settings, common, fail, say, sayer
 from timing_audit.errors import UNAUDITABLE, USAGE, TimingAuditError
+
+if TYPE_CHECKING:
+    from timing_audit.source.tree import Tree
 
 
 @click.command()
@@ -20,9 +24,6 @@ from timing_audit.errors import UNAUDITABLE, USAGE, TimingAuditError
 @click.pass_obj
 def strip(settings: Settings, target: str | None, dry_run: bool, check: bool, form: str) -> int:
     """Take out what apply put in; what was edited since keeps the edits."""
-    from timing_audit.codemod.hunks import patch
-    from timing_audit.codemod.strip import plan_strip
-    from timing_audit.codemod.write import leftovers, locked, write
     from timing_audit.source.target import open_target
 
     if dry_run and check:
@@ -31,13 +32,26 @@ def strip(settings: Settings, target: str | None, dry_run: bool, check: bool, fo
     if tree.root is None and not (dry_run or check):
         hint = "print a patch with --dry-run"
         raise TimingAuditError(f"{tree.label} cannot be written to", hint=hint, exit_code=USAGE)
-    if dry_run or check or tree.root is None:
-        found = plan_strip(tree)
-        if dry_run:
-            sys.stdout.buffer.write(patch([c._replace(path=tree.origin(c.path)) for c in found.changes]))
-            return 0
-        return fail(f"{len(found.changes)} files are not as they were", GATE_FAILED) if found.changes else 0
-    root = tree.root
+    if tree.root is None or dry_run or check:
+        return _show(tree, dry_run=dry_run)
+    return _write(tree, tree.root, form)
+
+
+def _show(tree: Tree, *, dry_run: bool) -> int:
+    from timing_audit.codemod.hunks import patch
+    from timing_audit.codemod.strip import plan_strip
+
+    found = plan_strip(tree)
+    if dry_run:
+        sys.stdout.buffer.write(patch([c._replace(path=tree.origin(c.path)) for c in found.changes]))
+        return 0
+    return fail(f"{len(found.changes)} files are not as they were", GATE_FAILED) if found.changes else 0
+
+
+def _write(tree: Tree, root: Path, form: str) -> int:
+    from timing_audit.codemod.strip import plan_strip
+    from timing_audit.codemod.write import leftovers, locked, write
+
     with locked(root / tree.package if tree.package else root):
         found = plan_strip(tree)
         done = write(root, found.changes)

@@ -74,9 +74,13 @@ class HotCalls:
         return HotCall(
             place.ref.path, place.line, place.column, place.end_line, kind, place.ref.qualname,
             phases_of(t.caller for t in found), "" if kind == CYCLE else lead.enters_stage, lead.edge.text,
-            tuple(sorted({t.worker for t in found})) if kind == CYCLE else self._describer.workers([t.caller for t in found]),
-            timed, self._refusal(place.ref),
+            self._workers(kind, found), timed, self._refusal(place.ref),
         )  # fmt: skip
+
+    def _workers(self, kind: str, found: list[Transition]) -> tuple[str, ...]:
+        if kind == CYCLE:
+            return tuple(sorted({t.worker for t in found}))
+        return self._describer.workers([t.caller for t in found])
 
     def _is_timed(self, kind: str, transition: Transition, clock: int) -> bool:
         if kind == STAGE:

@@ -18,9 +18,7 @@ def copy_package(tree: Tree, into: Path) -> Path:
     if there.exists():
         raise TimingAuditError(f"{there} is there already", hint="name another folder", exit_code=USAGE)
     try:
-        shutil.copytree(
-            tree.root / tree.package, there, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
-        )
+        shutil.copytree(tree.root / tree.package, there, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     except (OSError, shutil.Error) as error:
         raise TimingAuditError(f"{tree.package} cannot be copied into {into}: {error}") from None
     return there

@@ -13,6 +13,7 @@ from timing_audit.model.edit import Choice, Edit, Probe
 MANIFEST = "_timing_audit.json"
 RUNTIME = "_timing_audit.py"
 SCHEMA = 1
+HEAD = ("detail", "backend", "layout", "engine", "version", "runtime")
 
 
 class Version(NamedTuple):
@@ -58,16 +59,20 @@ def dump(manifest: Manifest) -> bytes:
         path: {
             "original_sha256": entry.original,
             "versions": [
-                {"sha256": v.sha256, "edits": [[e.line, e.new.decode("latin-1"), e.old.decode("latin-1")] for e in v.edits]}
-                for v in entry.versions
+                {"sha256": version.sha256, "edits": [_plain(edit) for edit in version.edits]}
+                for version in entry.versions
             ],
         }
         for path, entry in sorted(manifest.files.items())
     }  # fmt: skip
-    head = {name: getattr(manifest, name) for name in ("detail", "backend", "layout", "engine", "version", "runtime")}
+    head = {name: getattr(manifest, name) for name in HEAD}
     probes = [probe._asdict() for probe in manifest.probes]
     document = {"schema": SCHEMA, "kind": "manifest", **head, "probes": probes, "files": files}
     return (json.dumps(document, indent=1) + "\n").encode("ascii")
+
+
+def _plain(edit: Edit) -> list[int | str]:
+    return [edit.line, edit.new.decode("latin-1"), edit.old.decode("latin-1")]
 
 
 def parse(data: bytes, name: str) -> Manifest:
@@ -78,8 +83,8 @@ def parse(data: bytes, name: str) -> Manifest:
             raise TimingAuditError(f"{name} was written by another version of timing-audit")
         files = {path: _entry(entry) for path, entry in document["files"].items()}
         probes = tuple(Probe(**probe) for probe in document["probes"])
-        head = [document[key] for key in ("detail", "backend", "layout", "engine", "version", "runtime")]
-        return Manifest(*map(str, head), probes, files)
+        detail, backend, layout, engine, version, runtime = (str(document[key]) for key in HEAD)
+        return Manifest(detail, backend, layout, engine, version, runtime, probes, files)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         hint = "remove it: strip then goes by the marks in the files"
         raise TimingAuditError(f"{name} is no manifest of timing-audit ({error})", hint=hint) from None

@@ -47,7 +47,7 @@ class Original:
         self._tree = tree
         self._entries = {f"{home}{path}": entry for home, found in known.items() for path, entry in found.files.items()}
 
-    def bytes(self, path: str) -> bytes:
+    def original(self, path: str) -> bytes:
         """A file as it was. Raises Refused where its probes cannot be taken out."""
         return self.without(path, self._tree.raw(path))
 

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from timing_audit.codemod.backends import Backend
@@ -18,13 +19,25 @@ from timing_audit.codemod.statements import Refused, Source, Spot
 from timing_audit.codemod.text import Insert, insert
 from timing_audit.codemod.verify import verify
 from timing_audit.model.edit import (
-    BLOCK, CYCLE, LINES, STAGE, Choice, FileChange, Helper, HotCall, Plan, Probe, Refusal,
+    BLOCK,
+    CYCLE,
+    LINES,
+    STAGE,
+    Choice,
+    FileChange,
+    Helper,
+    HotCall,
+    Plan,
+    Probe,
+    Refusal,
 )  # fmt: skip
 from timing_audit.model.source import SourceFile
 from timing_audit.runtime.generate import ProbeSpec, reserved_names, runtime_source
 from timing_audit.source.decode import Unreadable, decode, encode
 from timing_audit.source.tree import Tree
 
+IMPORTS = re.compile(rb"^(?:from|import) +([\w.]+)(?: +import +(\([^)]*\)|[^\n]*))?", re.MULTILINE)
+WORDS = re.compile(rb"\w+")
 NOT_A_WORD = re.compile(r"\W+")
 NO_ROOM = "layout lines: needs a line of its own"
 HELPER_NAMES_STAGES = "the tree's own helper names stages, not cycles"
@@ -111,7 +124,7 @@ class Planner:
 
     def _open(self, path: str, calls: list[HotCall]) -> _File | None:
         try:
-            raw = self._original.bytes(path)
+            raw = self._original.original(path)
             file = decode(path, raw)
             source = Source(file.text)
         except (Refused, Unreadable) as reason:
@@ -140,15 +153,36 @@ class Planner:
         call, spot = wanted.calls[0], wanted.spot
         name = names[call]
         phase = call.phases[0] if len(call.phases) == 1 or call.kind != CYCLE else ""
+        attribute = taken.of(name)
         return Probe(
-            number, name, call.kind, phase, call.stage, call.file, spot.line, spot.end_line, call.function, taken.of(name)
-        )  # fmt: skip
+            number, name, call.kind, phase, call.stage, call.file, spot.line, spot.end_line, call.function, attribute
+        )
 
     # Files.
+
+    @cached_property
+    def _behind_helper(self) -> frozenset[str]:
+        """The files that the helper's module imports at its top, at any depth, and itself."""
+        if self._helper is None:
+            return frozenset()
+        known = {
+            path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): path for path in self._tree.paths
+        }
+        pending, found = [self._helper.module], set[str]()
+        while pending:
+            path = known.get(pending.pop())
+            if path is not None and path not in found:
+                found.add(path)
+                for module, names in IMPORTS.findall(self._original.original(path)):
+                    parts = [module.decode(), *(f"{module.decode()}.{name.decode()}" for name in WORDS.findall(names))]
+                    pending += parts
+        return frozenset(found)
 
     def _edit(self, file: _File, probes: Sequence[Probe]) -> bytes:
         source, marked = file.source, not self._choice.permanent
         module, imported = self._import(file)
+        if self._helper is not None and imported and file.path in self._behind_helper:
+            raise Refused("importing the tree's own helper here would import in a circle")
         items = [self._backend.item(module, probe) for probe in probes]
         inserts = [
             Insert(wanted.spot, item, probe.id) for wanted, item, probe in zip(file.wanted, items, probes, strict=True)
@@ -184,7 +218,7 @@ class Planner:
         changes = []
         for path in sorted({*edited, *old}):
             now = self._tree.raw(path)
-            original, after = edited[path] if path in edited else (self._original.bytes(path),) * 2
+            original, after = edited[path] if path in edited else (self._original.original(path),) * 2
             changes.append(FileChange(path, now, after, edits(original, after)))
         if self._choice.permanent:
             return tuple(change for change in changes if change.before != change.after)
@@ -225,6 +259,10 @@ class Planner:
         named = plan_hash(self._choice, probes)
         text = runtime_source(specs, named, self._tree.package, self._tree.version)
         return self._backend.source(probes, text).encode("utf-8")
+
+
+def _module(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def _imports(source: Source, name: str) -> bool:
@@ -278,8 +316,8 @@ def kernels_moved(plan: Plan, kernels: Iterable[tuple[str, int, str]]) -> tuple[
     first = {change.path: min(edit.line for edit in change.edits) for change in plan.changes if change.edits}
     moved = Counter(file for file, line, _ in kernels if file in first and first[file] <= line)
     return tuple(
-        f"{posixpath.basename(file)}: {count} kernel{'s start' if count > 1 else ' starts'} on another line and will be "
-        "compiled anew"
+        f"{posixpath.basename(file)}: {count} kernel{'s start' if count > 1 else ' starts'} on another line; "
+        "Triton compiles them anew"
         for file, count in sorted(moved.items())
     )
 

@@ -6,7 +6,7 @@ import re
 
 REGION = re.compile(rb"^(\w+) = _recorder\.probe\(\d+\)$", re.MULTILINE)
 RANGE = re.compile(rb'^(\w+) = Range\("', re.MULTILINE)
-CLOCKS = b'''\
+CLOCKS = b"""\
 import time
 import torch
 
@@ -34,33 +34,22 @@ class Probe:
         self.interval.end()
 
 
-'''
-RANGES = b'''\
-import torch
-
-
-class Probe:
-    def __enter__(self):
-        torch.cuda.nvtx.range_push("probe")
-
-    def __exit__(self, kind, error, trace):
-        torch.cuda.nvtx.range_pop()
-
-
-'''
+"""
+RANGES = b"import torch\n\n"
 KEPT = b"""
 
 class Kept:
     def __init__(self):
 """
+WAYS = ((REGION, CLOCKS, b"Probe()"), (RANGE, RANGES, b'torch.profiler.record_function("probe")'))
 
 
 def readable(data: bytes) -> bytes:
     """A module with the same objects that says plainly what they time; other modules as they are."""
-    for pattern, plain in ((REGION, CLOCKS), (RANGE, RANGES)):
+    for pattern, plain, made in WAYS:
         names = pattern.findall(data)
         if names:
             # Attributes tell the search by bytes which names to look for; the objects are the module's own.
-            objects = b"".join(b"%b = Probe()\n" % name for name in names)
-            return plain + objects + KEPT + b"".join(b"        self.%b = Probe()\n" % name for name in names)
+            objects = b"".join(b"%b = %b\n" % (name, made) for name in names)
+            return plain + objects + KEPT + b"".join(b"        self.%b = %b\n" % (name, made) for name in names)
     return data

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import libcst as cst
 import libcst.matchers as m
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
-HEADS = {
+HEADS: Mapping[type, str] = {
     cst.If: "in the condition of an `if`",
     cst.While: "in the condition of a `while`",
     cst.For: "in the head of a `for`",
@@ -58,7 +58,7 @@ class Source:
         except RecursionError:
             raise Refused("too deeply nested") from None
         self.module = module
-        self._positions = cast("Mapping[cst.CSTNode, CodeRange]", positions)
+        self._positions = positions
         self.starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def range(self, node: cst.CSTNode) -> tuple[int, int]:
@@ -118,9 +118,7 @@ class Source:
     def find(self, line: int, column: int) -> Spot | None:
         """The innermost statement at a place; the column counts from 1."""
         place = (line, column - 1)
-        around = [
-            spot for spot in self.spots if (spot.line, spot.column) <= place < (spot.end_line, spot.end_column)
-        ]
+        around = [spot for spot in self.spots if (spot.line, spot.column) <= place < (spot.end_line, spot.end_column)]
         return around[-1] if around else None
 
     def _block(self, body: Sequence[cst.CSTNode], step: str, around: cst.With | None) -> Iterator[Spot]:
@@ -128,7 +126,7 @@ class Source:
             if isinstance(node, cst.SimpleStatementLine):
                 yield self._spot(node, _fault(node), around if len(body) == 1 else None, step)
             elif isinstance(node, cst.BaseCompoundStatement):
-                reason = next((text for kind, text in HEADS.items() if isinstance(node, kind)), "in a statement's head")
+                reason = HEADS.get(type(node), "in a statement's head")
                 yield self._spot(node, reason, None, step)
                 for held in _suites(node):
                     yield from self._suite(held, node, step)
@@ -137,7 +135,7 @@ class Source:
         inside = owner if isinstance(owner, cst.With) and owner.asynchronous is None else None
         if isinstance(suite, cst.IndentedBlock):
             yield from self._block(suite.body, suite.indent or self.module.default_indent, inside)
-        elif suite.body:
+        elif isinstance(suite, cst.SimpleStatementSuite):
             reason = _fault(suite)
             yield self._spot(suite, reason or ("" if inside is not None else SHARED), inside, step)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from timing_audit.codemod.manifest import MANIFEST, RUNTIME, Manifest
+from timing_audit.codemod.manifest import MANIFEST, RUNTIME, Manifest, digest
 from timing_audit.codemod.original import Original, homes, manifests, read
 from timing_audit.codemod.statements import Refused
 from timing_audit.codemod.text import MARKED
@@ -33,8 +33,6 @@ class Held(NamedTuple):
 
 def held(tree: Tree, known: dict[str, Manifest]) -> tuple[Held, ...]:
     """The files that hold probes."""
-    from timing_audit.codemod.manifest import digest
-
     states = {
         f"{home}{path}": {version.sha256 for version in entry.versions}
         for home, manifest in known.items()
@@ -61,18 +59,20 @@ def plan_strip(tree: Tree) -> Strip:
     """Everything that strip will do."""
     known = manifests(tree)
     original = Original(tree, known)
-    changes, edited, stuck = [], [], []
-    for path, data in _marked(tree):
-        try:
-            changes.append(FileChange(path, data, original.bytes(path)))
-        except (Refused, Unreadable) as reason:
-            stuck.append(Skipped(path, str(reason)))
-    for entry in held(tree, known):
-        if entry.state == "edited":
-            edited.append(entry.file)
+    restored = [_restored(original, path, data) for path, data in _marked(tree)]
+    changes = [found for found in restored if isinstance(found, FileChange)]
+    stuck = [found for found in restored if isinstance(found, Skipped)]
+    edited = [entry.file for entry in held(tree, known) if entry.state == "edited"]
     if not stuck:
         changes += _own(tree)
     return Strip(tuple(change for change in changes if change.before != change.after), tuple(edited), tuple(stuck))
+
+
+def _restored(original: Original, path: str, data: bytes) -> FileChange | Skipped:
+    try:
+        return FileChange(path, data, original.original(path))
+    except (Refused, Unreadable) as reason:
+        return Skipped(path, str(reason))
 
 
 def _own(tree: Tree) -> Iterator[FileChange]:

@@ -54,7 +54,7 @@ def insert(source: Source, inserts: Sequence[Insert], imported: str, layout: str
     """The text with probes and their import; an empty `imported` is in the file already."""
     changes = [change for entry in inserts for change in _probe(source, entry, layout, marked=marked)]
     if imported:
-        changes += place_import(source, imported, layout)
+        changes += place_import(source, imported, layout) if marked else [_sorted_line(source, imported)]
     return apply_changes(source.text, changes)
 
 
@@ -141,7 +141,9 @@ def _first_free(source: Source) -> int:
 
 
 def _is_future(small: cst.BaseSmallStatement) -> bool:
-    return isinstance(small, cst.ImportFrom) and isinstance(small.module, cst.Name) and small.module.value == "__future__"
+    return (
+        isinstance(small, cst.ImportFrom) and isinstance(small.module, cst.Name) and small.module.value == "__future__"
+    )
 
 
 def _is_import(node: cst.CSTNode) -> bool:
@@ -203,6 +205,47 @@ def _new_line(source: Source, imported: str) -> Change:
     return Change(end, end, source.newline(line) + text)
 
 
+def _sorted_line(source: Source, imported: str) -> Change:
+    """Where isort would put it: in the list of an import of the same module, else between its neighbours."""
+    _, module, _, name = imported.split(" ", 3)
+    top, anchor = module.partition(".")[0], None
+    for node in source.module.body:
+        if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+            break
+        found = re.match(r"from ([\w.]+) import ", source.line_text(source.lines(node)[0]))
+        if found is None or not _is_import(node):
+            continue
+        if found[1] == module:
+            return _into_list(source, node, name)
+        if found[1].partition(".")[0] == top and found[1] < module:
+            anchor = node
+    if anchor is None:
+        return _new_line(source, imported)._replace(text=source.module.default_newline + imported)
+    line = source.lines(anchor)[1]
+    end = source.line_end(line)
+    return Change(end, end, source.newline(line) + imported)
+
+
+def _into_list(source: Source, node: cst.CSTNode, name: str) -> Change:
+    """One more name in the list of an import, in order."""
+    statement = node.body[0] if isinstance(node, cst.SimpleStatementLine) else None
+    if not isinstance(statement, cst.ImportFrom) or isinstance(statement.names, cst.ImportStar):
+        raise Refused("its import of the helper's module takes no more names")
+    before = [alias for alias in statement.names if _sort_key(str(alias.evaluated_name)) < _sort_key(name)]
+    first, last = source.lines(node)
+    margin = "" if first == last else source.module.default_newline + source.module.default_indent
+    if before:
+        at = source.range(before[-1].name)[1] if before[-1].asname is None else source.range(before[-1])[1]
+        return Change(at, at, f",{margin or ' '}{name}")
+    at = source.range(statement.names[0])[0]
+    return Change(at, at, f"{name},{margin or ' '}")
+
+
+def _sort_key(name: str) -> tuple[bool, bool, str]:
+    """isort's order: constants, classes, the rest."""
+    return not name.isupper(), not name[:1].isupper(), name
+
+
 # Out again.
 
 
@@ -238,10 +281,10 @@ def _disjoint(changes: Sequence[Change]) -> list[Change]:
 def _marked_lines(source: Source, marks: Mapping[int, re.Match[str]]) -> Iterator[cst.With | cst.SimpleStatementLine]:
     for spot in source.spots:
         node = spot.node
-        if isinstance(node, cst.With) and _number(source, node, marks) not in (None, IMPORT):
-            yield node
-        elif isinstance(node, cst.SimpleStatementLine) and _number(source, node, marks) == IMPORT:
-            yield node
+        if isinstance(node, (cst.With, cst.SimpleStatementLine)):
+            number = _number(source, node, marks)
+            if number is not None and (number == IMPORT) == isinstance(node, cst.SimpleStatementLine):
+                yield node
 
 
 def _number(source: Source, node: cst.With | cst.SimpleStatementLine, marks: Mapping[int, re.Match[str]]) -> int | None:

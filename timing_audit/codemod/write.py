@@ -192,18 +192,19 @@ def _replace(steps: Sequence[_Step]) -> None:
 
 
 def _put_back(done: Sequence[_Step]) -> list[str]:
-    lost = []
-    for step in reversed(done):
-        try:
-            if step.before is None:
-                step.path.unlink(missing_ok=True)
-            else:
-                back = step._replace(after=step.before)
-                _prepare(back, part_of(step.path))
-                os.replace(part_of(step.path), step.path)
-        except OSError:
-            lost.append(step.name)
-    return lost
+    return [step.name for step in reversed(done) if not _is_put_back(step)]
+
+
+def _is_put_back(step: _Step) -> bool:
+    try:
+        if step.before is None:
+            step.path.unlink(missing_ok=True)
+        else:
+            _prepare(step._replace(after=step.before), part_of(step.path))
+            os.replace(part_of(step.path), step.path)
+    except OSError:
+        return False
+    return True
 
 
 def _sync_folder(folder: Path) -> None:

@@ -13,10 +13,14 @@ Commands = Sequence[Sequence[str]]
 
 def plan_text(plan: Plan, label: str, choice: Choice, *, everything: bool) -> str:
     """Probes by file, then what was refused and why."""
-    lines = [f"{label}: {_count(len(plan.probes), 'probe')} ({choice.detail}, {choice.backend}, layout {choice.layout})"]
+    lines = [
+        f"{label}: {_count(len(plan.probes), 'probe')} ({choice.detail}, {choice.backend}, layout {choice.layout})"
+    ]
     by_file: dict[str, list[str]] = {}
     for probe in plan.probes:
-        by_file.setdefault(probe.file, []).append(f"  {probe.file}:{probe.line}  {probe.id} {probe.name}  in {probe.function}")
+        by_file.setdefault(probe.file, []).append(
+            f"  {probe.file}:{probe.line}  {probe.id} {probe.name}  in {probe.function}"
+        )
     shown = [line for held in by_file.values() for line in held]
     lines += shown if everything or len(shown) <= MOST else [f"  {len(v):>4} in {k}" for k, v in by_file.items()]
     if plan.timed:
