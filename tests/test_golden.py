@@ -204,3 +204,17 @@ def test_every_function_of_every_file() -> None:
     hot = [fact for fact in plain if fact.role == "hot"]
     assert {(fact.phases, fact.stage) for fact in hot} == {(("decode",), None)}
     assert len(hot) > 150
+
+
+def test_the_parts_of_a_row_add_up_to_it() -> None:
+    for row in mini_report().summary.rows:
+        assert sum(part.functions for part in row.parts) == row.functions
+        for clock, whole in enumerate(row.tallies):
+            assert tuple(map(sum, zip(*(part.tallies[clock] for part in row.parts), strict=True))) == tuple(whole)
+
+
+def test_the_rest_of_the_cycle_is_a_part_of_its_own() -> None:
+    """What the mini engine does around its workers, by the substages of the packs."""
+    (decode,) = [row for row in mini_report().summary.rows if (row.worker, row.phase) == ("EAGLEWorker", "decode")]
+    names = {part.name for part in decode.parts}
+    assert {"draft", "draft_extend", "batch_prepare", "output", "rest"} <= names

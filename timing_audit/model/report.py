@@ -190,6 +190,14 @@ class Tallies(NamedTuple):
     trace: Tally
 
 
+class Part(NamedTuple):
+    """A part of the cycle: a stage, a substage, or `rest`. Each hot function is in one; together they are the row's."""
+
+    name: str
+    functions: int
+    tallies: Tallies
+
+
 class Row(NamedTuple):
     """What one worker does in one phase, with the counts behind every percentage.
 
@@ -206,6 +214,7 @@ class Row(NamedTuple):
     tallies: Tallies
     statements: int
     timed_statements: Count
+    parts: tuple[Part, ...]
     stages: tuple[StageRow, ...]
     cycle: tuple[Timer, ...]
     resolved: int

@@ -9,7 +9,7 @@ from typing import Protocol
 from timing_audit import __version__
 from timing_audit.model.drift import Drift
 from timing_audit.model.graph import CallGraph, Chain, GraphCall, GraphNode, OffPath
-from timing_audit.model.report import CONFIDENCE, Report, Summary
+from timing_audit.model.report import CONFIDENCE, Report, Row, Summary
 from timing_audit.render.drift import drift_document
 
 SCHEMA = 1
@@ -96,8 +96,13 @@ def _fields(fact: _Fact, leave: str = "") -> dict[str, object]:
     return {name: _plain(value) for name, value in fact._asdict().items() if name not in leave.split()}
 
 
+def _row(row: Row) -> dict[str, object]:
+    parts = [{"name": part.name, "functions": part.functions, "coverage": _plain(part.tallies)} for part in row.parts]
+    return _fields(row, leave="tallies parts") | {"coverage": _plain(row.tallies), "parts": parts}
+
+
 def _summary(summary: Summary) -> dict[str, object]:
-    rows = [_fields(row, leave="tallies") | {"coverage": _plain(row.tallies)} for row in summary.rows]
+    rows = [_row(row) for row in summary.rows]
     return {
         "rows": rows,
         "frontier": _rows(summary.frontier),

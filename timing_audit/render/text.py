@@ -5,10 +5,22 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
 from typing import NamedTuple
 
 from timing_audit import __version__
-from timing_audit.model.report import COVERED, UNTIMED, Finding, FunctionFact, Report, Row, StageRow, Timer, percent
+from timing_audit.model.report import (
+    COVERED,
+    EXCLUDED,
+    UNTIMED,
+    Finding,
+    FunctionFact,
+    Report,
+    Row,
+    StageRow,
+    Timer,
+    percent,
+)
 
 CLOCKS = ("host", "device", "trace")
 CAPTURE, DECODE = "capture", "decode"
@@ -48,6 +60,10 @@ def answers(report: Report, style: Style = DEFAULT) -> list[str]:
 def answer_of(report: Report, row: Row, style: Style = DEFAULT) -> str:
     """The sentence about one worker and phase, without their names."""
     return _Text(report, style).answer(row)
+
+
+GLUE = "\N{NO-BREAK SPACE}"
+PART_WIDTH = 112
 
 
 class _Text:
@@ -209,6 +225,17 @@ class _Text:
             yield f"  {name:<22}" + "".join(f"{share:>12}" for share in shares)
         yield f"  and {len(hot) - counted[0]:,} not counted: parts of timers, stubs, and what does no work of its own"
         yield from self._beside()
+        yield from self._parts(hot)
+
+    def _parts(self, hot: Sequence[FunctionFact]) -> Iterator[str]:
+        """How much of each part of the cycle is timed on the host or the device, of the functions that count."""
+        found: dict[str, list[bool]] = {}
+        for fact in hot:
+            if fact.coverage != EXCLUDED:
+                found.setdefault(fact.substage or fact.stage or "rest", []).append(fact.coverage in COVERED)
+        told = [f"{name}{GLUE}{sum(timed):,}/{len(timed):,}" for name, timed in sorted(found.items())]
+        lines = wrap(f"timed by part of the cycle: {', '.join(told)}", PART_WIDTH)
+        yield from ("  " * min(place + 1, 2) + line.replace(GLUE, " ") for place, line in enumerate(lines))
 
     def _beside(self) -> Iterator[str]:
         """How much the figures above may miss."""

@@ -137,6 +137,11 @@ class Describer:
         """The stage that the packs say the function serves, else the one of the chain that reaches it."""
         return (self._facts.cycle.path.labels.get(ref) or lead.stage or None) if lead else None
 
+    def part(self, ref: FunctionRef, states: Sequence[State]) -> str:
+        """The part of the cycle that the function belongs to: a substage, else a stage, else `rest`."""
+        lead = leading_state(states)
+        return self._facts.cycle.path.substages.get(lead) or self._stage(ref, lead) or "rest"
+
     def clocks(self, ref: FunctionRef, states: Sequence[State]) -> tuple[Clocks, str]:
         """How a function is timed under these of its states, and why it is left out where it is."""
         reason = self._excluded(ref)

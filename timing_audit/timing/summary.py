@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from timing_audit.model.pack import Packs, StageRule, WorkerRule
 from timing_audit.model.program import ClassRef, FunctionRef
 from timing_audit.model.report import (
-    WORDS, BracketFact, Clocks, Count, FrontierFact, Row, StageRow, Tallies, Tally, Timed, Timer, WrapperFact,
+    WORDS, BracketFact, Clocks, Count, FrontierFact, Part, Row, StageRow, Tallies, Tally, Timed, Timer, WrapperFact,
 )  # fmt: skip
 from timing_audit.model.timing import Bracket
 from timing_audit.program.engine import PHASES
@@ -54,6 +54,7 @@ class Summarizer:
             tallies=_tallies(words),
             statements=sum(total for total, _ in timed),
             timed_statements=Count(*(sum(count[place] for _, count in timed) for place in range(3))),
+            parts=_parts([self._describer.part(ref, states[ref]) for ref in hot], words),
             stages=tuple(_stage_row(stage) for stage in self._stages.of(worker, phase)),
             cycle=tuple(_timer(bracket) for bracket in self._stages.cycle_brackets(every)),
             **self._landings.counts(state for ref in hot for state in states[ref])._asdict(),
@@ -124,6 +125,13 @@ class Summarizer:
                 )
             )
         return sorted(found)
+
+
+def _parts(names: Sequence[str], words: Sequence[Clocks]) -> tuple[Part, ...]:
+    grouped: dict[str, list[Clocks]] = {}
+    for name, word in zip(names, words, strict=True):
+        grouped.setdefault(name, []).append(word)
+    return tuple(Part(name, len(found), _tallies(found)) for name, found in sorted(grouped.items()))
 
 
 def _is_hop(hop: str, ref: FunctionRef | ClassRef) -> bool:
