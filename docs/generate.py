@@ -15,6 +15,7 @@ from timing_audit.cli import cli
 from timing_audit.model.pack import CallRule, Pack, Rule
 from timing_audit.packs.load import load_packs
 from timing_audit.render.checks import page_markdown
+from timing_audit.render.workflow import workflow_text
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -96,7 +97,8 @@ def layers() -> str:
     rows = [[name for name in row if _exists(name)] for row in wanted]
     kept = [name for row in wanted for name in row if not _exists(name)]
     drawn = " > ".join(" | ".join(row) for row in rows if row)
-    return f"    {drawn}" + (f"\n\nPlaces are kept for {', '.join(f'`{name}`' for name in kept)}." if kept else "")
+    later = f"\n\nPlaces are kept for {', '.join(f'`{name}`' for name in kept)}." if kept else ""
+    return f"```text\n{drawn}\n```{later}"
 
 
 def _contract() -> list[list[str]]:
@@ -113,6 +115,11 @@ def _exists(name: str) -> bool:
 def transcript(file: str, most: int) -> str:
     """A kept report, with no more than `most` lines of one block."""
     return "```text\n" + "\n\n".join("\n".join(_cut(block, most)) for block in _blocks(file)) + "\n```"
+
+
+def workflow() -> str:
+    """What `timing-audit explain workflow` prints."""
+    return f"```text\n{workflow_text().rstrip()}\n```"
 
 
 def block(file: str, title: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from timing_audit.cli.output import write
-from timing_audit.cli.settings import Settings, common, fail
+from timing_audit.cli.settings import Progress, Settings, common, fail
 from timing_audit.errors import UNAUDITABLE
 
 if TYPE_CHECKING:
@@ -33,7 +33,11 @@ def report(
     """
     from timing_audit.runs.find import read_run
 
-    run = read_run(places)
+    progress = Progress(settings)
+    try:
+        run = read_run(places, progress.read)
+    finally:
+        progress.clear()
     if form == "trace":
         from timing_audit.cli.output import write_bytes
         from timing_audit.render.run_trace import run_trace

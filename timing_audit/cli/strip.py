@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,6 +58,8 @@ def _write(tree: Tree, root: Path, form: str) -> int:
         for part in leftovers(root, sorted({str(Path(path).parent) for path in tree.paths})):
             part.unlink()
     if form == "json":
+        import json
+
         document = {
             "schema": 1, "kind": "strip", "written": list(done.files), "edited": list(found.edited),
             "stuck": [entry._asdict() for entry in found.stuck], "changed": list(done.changed), "next": [],

@@ -26,7 +26,6 @@ STEPS = (
     Step("Measure while it serves", ("timing-audit", "record", RUN, "--level", "device", "--for", "30s")),
     Step("Read the breakdown of the cycle", ("timing-audit", "report", RUN)),
     Step("Change one thing, measure again, and compare", ("timing-audit", "compare", RUN, OTHER)),
-    Step("Ask what to change next", ("timing-audit", "advise", RUN, "--baseline", OTHER)),
     Step("Take the timers out again, byte for byte", ("timing-audit", "strip", "TARGET")),
     Step(
         "Keep what is timed now from getting lost",

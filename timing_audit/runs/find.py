@@ -6,7 +6,7 @@ import glob
 import struct
 import sys
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -34,15 +34,16 @@ class Run(NamedTuple):
     unread: tuple[Unread, ...]
 
 
-def read_run(places: Iterable[str]) -> Run:
-    """Every process of a run. Raises TimingAuditError where there is none."""
+def read_run(places: Iterable[str], reading: Callable[[str], None] = lambda name: None) -> Run:
+    """Every process of a run; `reading` hears of each file. Raises TimingAuditError where there is none."""
     places = list(places)
     processes: list[Process] = []
     unread: list[Unread] = []
     for name, data in _files(places):
+        reading(name)
         try:
             processes.append(join(read_run_file(name, data)))
-        except Damaged as error:  # noqa: PERF203 - once a file
+        except Damaged as error:
             unread.append(Unread(name, str(error)))
     if not processes:
         why = f": {unread[0].name} is {unread[0].reason}" if unread else ""

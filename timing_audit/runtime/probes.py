@@ -133,7 +133,7 @@ class StreamCycle(Region):
         _guarded(_recorder.begin_stream, thread)
         self.marks[thread].append(_mark())
         start = _now()
-        _recorder.event_ns += start - before
+        _recorder.marking_ns = start - before
         self.starts.setdefault(thread, []).append(start)
 
     def __exit__(self, kind: Error, error: BaseException | None, trace: TracebackType | None) -> None:

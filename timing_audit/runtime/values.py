@@ -51,11 +51,14 @@ class Values:
         self._await(start, size or 0, scope)
 
     def _find(self, name: str, scope: Mapping[str, Any]) -> Any:
-        for first, *rest in self.paths.get(name, ()):
-            found = scope.get(first)
-            for attribute in rest:
+        paths = self.paths.get(name, [])
+        for path in paths:
+            found = scope.get(path[0])
+            for attribute in path[1:]:
                 found = getattr(found, attribute, None)
             if found is not None:
+                if path is not paths[0]:
+                    self.paths[name] = [path, *(other for other in paths if other is not path)]
                 return found
         return None
 

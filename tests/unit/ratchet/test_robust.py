@@ -17,7 +17,7 @@ from tests.golden import mini_report
 from tests.unit.ratchet.engines import mini_baseline
 from timing_audit.config.read import read_config
 from timing_audit.errors import TimingAuditError
-from timing_audit.model.baseline import Baseline
+from timing_audit.model.baseline import Baseline, FunctionRecord
 from timing_audit.ratchet.compare import compare
 from timing_audit.ratchet.document import dump, load
 from timing_audit.render.json import document
@@ -79,8 +79,8 @@ def test_branches_that_change_different_functions_merge(tmp_path: Path) -> None:
     functions = mini_baseline().functions
     first, last = functions[3]._replace(coverage="direct"), functions[-3]._replace(coverage="direct")
 
-    def write(name: str, *changed: object) -> Baseline:
-        by_name = {record.identity: record for record in changed}  # type: ignore[attr-defined]
+    def write(name: str, *changed: FunctionRecord) -> Baseline:
+        by_name = {record.identity: record for record in changed}
         kept = mini_baseline()._replace(functions=tuple(by_name.get(r.identity, r) for r in functions))
         (tmp_path / name).write_text(dump(kept), encoding="utf-8")
         return kept
