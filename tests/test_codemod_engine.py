@@ -213,3 +213,19 @@ def test_a_kill_leaves_files_old_or_new(engine: Path, command: list[str]) -> Non
         assert hashes(engine) == clean
         if command[0] == "strip":
             run(["apply", "--codemod", str(target), "--detail", "function"])
+
+
+def test_a_permanent_change_is_what_a_maintainer_would_write(engine: Path) -> None:
+    worker = engine / "python/sglang/srt/speculative/eagle_worker.py"
+    original = worker.read_text()
+    more = ["--backend", "native", "--permanent", "--stage", "verify", "--worker", "EAGLEWorker"]
+    assert run(["apply", "--codemod", str(engine / "python"), *more]) == 0
+    expected = original.replace(
+        "import draft_tp_context, generate_token_bitmask, select_top_k_tokens",
+        "import draft_tp_context, generate_token_bitmask, select_top_k_tokens, spec_stage_span",
+    ).replace(
+        "            result = self.verify(batch, spec_info)\n",
+        '            with spec_stage_span("verify"):\n                result = self.verify(batch, spec_info)\n',
+    )
+    assert worker.read_text() == expected
+    assert not (engine / "python/sglang/_timing_audit.json").exists()

@@ -68,6 +68,8 @@ def apply(
     changing = any(change.before != change.after for change in plan.changes)
     if dry_run:
         _print_patch(tree, plan)
+        if plan.refusals:
+            say(f"{len(plan.refusals)} regions refused; without --dry-run the plan says why")
     else:
         _print(tree, plan, choice, form, (), _following(target), everything=everything)
     return fail("the tree is not as apply would leave it", GATE_FAILED) if check and changing else 0

@@ -63,8 +63,22 @@ def _without(body: Sequence[ast.stmt], items: frozenset[str], imported: str) -> 
         if imported and isinstance(statement, (ast.Import, ast.ImportFrom)) and ast.unparse(statement) == imported:
             imported = ""
             continue
+        if imported and isinstance(statement, ast.ImportFrom) and _drops(statement, imported):
+            imported = ""
         _strip_blocks(statement, items)
         found += _bare(statement, items)
+    return found
+
+
+def _drops(statement: ast.ImportFrom, imported: str) -> bool:
+    """Whether the name that was added to the list of an import was found there and taken out."""
+    added = ast.parse(imported).body[0]
+    if not isinstance(added, ast.ImportFrom) or (statement.module, statement.level) != (added.module, added.level):
+        return False
+    wanted = ast.dump(added.names[0])
+    kept = [alias for alias in statement.names if ast.dump(alias) != wanted]
+    found = len(kept) == len(statement.names) - 1
+    statement.names = kept if found else statement.names
     return found
 
 
