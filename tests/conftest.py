@@ -20,6 +20,15 @@ settings.register_profile("long", deadline=None, max_examples=2000)
 settings.load_profile("quick")
 
 
+USERS_CACHE = os.environ.get("TIMING_AUDIT_CACHE")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Reports are kept beside the tests' own files, never in the user's cache."""
+    monkeypatch.setenv("TIMING_AUDIT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
 @pytest.fixture(scope="session")
 def unavailable() -> Callable[[str], NoReturn]:
     """Ends a test for want of the network: skipped at a desk, failed in CI, where it must be there."""
@@ -46,7 +55,12 @@ def release(unavailable: Callable[[str], NoReturn]) -> Callable[[str], Path]:
 
 def _fetch(version: str) -> Path | str:
     """The wheel, or why there is none; as a value, so that one failed attempt serves all tests."""
-    try:
-        return fetch_wheel(f"sglang=={version}", lambda _: None)
-    except TimingAuditError as error:
-        return str(error)
+    with pytest.MonkeyPatch.context() as patch:
+        if USERS_CACHE is None:
+            patch.delenv("TIMING_AUDIT_CACHE", raising=False)
+        else:
+            patch.setenv("TIMING_AUDIT_CACHE", USERS_CACHE)
+        try:
+            return fetch_wheel(f"sglang=={version}", lambda _: None)
+        except TimingAuditError as error:
+            return str(error)

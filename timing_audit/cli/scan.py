@@ -120,14 +120,19 @@ def scan(
 
 
 def _audit(settings: Settings, config: Config, options: Options) -> tuple[Tree, Report]:
+    from timing_audit.cli.kept import kept
     from timing_audit.pipeline import audit
     from timing_audit.source.target import open_target
 
     target = options.target if options.target is not None or settings.python else _configured(config)
     tree = open_target(target, python=settings.python, excludes=config.excludes, say=sayer(settings))
-    progress = Progress(settings)
+    packs, progress = load(settings), Progress(settings)
+
+    def make() -> Report:
+        return audit(tree, packs, options, progress.read)
+
     try:
-        report = audit(tree, load(settings), options, progress.read)
+        report = make() if settings.no_cache else kept(tree, packs, options, make, sayer(settings))
     finally:
         progress.clear()
     if settings.verbose:

@@ -51,7 +51,7 @@ COMMON = (
     _option("-v", "--verbose", is_flag=True, text="Say what was read."),
     _option("-q", "--quiet", is_flag=True, text="Only the report and errors."),
     _option("--color/--no-color", default=None, text="Colours, or none; on a terminal by default."),
-    _option("--no-cache", is_flag=True, hidden=True),
+    _option("--no-cache", is_flag=True, text="Work everything out anew, and keep nothing."),
     _option("--python", metavar="EXE", text="Audit the package that this interpreter would import."),
     _option("--config", metavar="FILE", text="The configuration, in place of the nearest one (docs/configuration.md)."),
     _option("--rules", metavar="DIR", text="More packs, beside the tool's own."),

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from timing_audit.errors import TimingAuditError
 
-WHEELS = "wheels"
-KINDS = (WHEELS,)
+WHEELS, REPORTS = "wheels", "reports"
+KINDS = (WHEELS, REPORTS)
 """The folders of the cache; what else lies there is not ours."""
 
 
