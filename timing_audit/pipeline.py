@@ -267,6 +267,11 @@ class Audit:
 
     def _skipped(self) -> tuple[Skipped, ...]:
         problems = {problem.file: problem.reason for problem in self._library.problems}
+        problems |= {
+            unit.path: f"the function on line {unit.module.too_deep[0]} is too deeply nested"
+            for unit in self._library.units
+            if unit.module.too_deep
+        }
         found = {**self._lost, **problems, **{skipped.file: skipped.reason for skipped in self._tree.skipped}}
         return tuple(Skipped(file, reason) for file, reason in sorted(found.items()))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -11,16 +12,20 @@ import click
 
 from timing_audit import __version__
 from timing_audit.cli.settings import INTERRUPTED, common, fail
-from timing_audit.errors import USAGE, TimingAuditError
+from timing_audit.errors import UNAUDITABLE, USAGE, TimingAuditError
 
 COMMANDS = (
     "scan", "graph", "apply", "strip", "record", "status", "report", "compare", "hook", "rules", "explain", "cache",
 )  # fmt: skip
 """Each is a module of this package with a command of its own name."""
+FULL = (errno.ENOSPC, errno.EIO, errno.EDQUOT)
 
 
 def main() -> None:
     """Runs the command line; every expected failure is one line on standard error."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     sys.exit(run(sys.argv[1:]))
 
 
@@ -42,10 +47,20 @@ def run(arguments: Sequence[str]) -> int:
         return fail(error.format_message(), USAGE)
     except (click.Abort, KeyboardInterrupt):
         return fail("interrupted", INTERRUPTED)
-    except BrokenPipeError:
-        # Whoever read the report has had enough; the interpreter must not complain about it at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, SystemExit):
+        # Whoever read the report has had enough (click turns that into its only exit of this kind).
+        _drop_output()
         return 0
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        _drop_output()
+        return fail(f"the output cannot be written: {error.strerror}", UNAUDITABLE)
+
+
+def _drop_output() -> None:
+    """The interpreter must not complain about its output at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Commands(click.Group):

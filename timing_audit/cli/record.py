@@ -11,6 +11,7 @@ from timing_audit.cli.settings import Settings, common, fail, sayer
 from timing_audit.errors import UNAUDITABLE
 
 SLACK_S = 1.0
+LONGEST_NS = 7 * 24 * 3600 * 10**9
 
 
 @click.command()
@@ -28,7 +29,13 @@ def record(settings: Settings, folder: str, level: str, length: str, form: str) 
     wanted = read_order(f"{level} {length}")
     if wanted is None or not wanted.length_ns:
         raise click.UsageError(f"--for {length} is no time: 500ms, 30s, 5m")
-    before = {live.file: live for live in look(folder)}
+    if wanted.length_ns > LONGEST_NS:
+        raise click.UsageError(f"--for {length} is more than a week")
+    found = look(folder)
+    if found and all(live.alive is False for live in found):
+        pids = ", ".join(str(live.pid) for live in found)
+        return fail(f"no engine runs: the processes that wrote to {folder} have ended (pid {pids})", UNAUDITABLE)
+    before = {live.file: live for live in found}
     sayer(settings)(f"{level} for {length}; Ctrl-C ends it early")
     order(folder, f"{level} {length}")
     try:

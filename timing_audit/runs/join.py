@@ -14,6 +14,9 @@ MOST_OPEN = 1 << 16
 LOW, KIND = 0xFFFF, 0xFF
 STREAM = 0xFFF
 
+LATEST_NS = 1 << 62
+"""No clock of ours gets there; what claims to is damage."""
+
 
 class Span(NamedTuple):
     """One call of a probe."""
@@ -62,7 +65,10 @@ class _Join:
             elif kind == ring.WINDOW:
                 self._window = first
             elif kind != ring.ANCHOR:
-                self._later(tag, kind, first, second, third)
+                try:
+                    self._later(tag, kind, first, second, third)
+                except OverflowError:  # no figure of ours is that large
+                    self._unknown += 1
         for root in self._last.values():
             self._write(root)
         self._process.outside += sum(len(spans) for spans in self._open.values())
@@ -72,7 +78,7 @@ class _Join:
 
     def _span(self, tag: int, thread: int, start: int, end: int) -> None:
         probe = tag & LOW
-        if probe not in self._process.header.probes or end < start:
+        if probe not in self._process.header.probes or not 0 <= start <= end < LATEST_NS:
             self._unknown += 1
             return
         span = Span(probe, start, end, bool(tag & ring.RAISED))

@@ -88,14 +88,19 @@ def _bounds(found: list[float], value: float) -> tuple[float, float]:
     return found[int(LOW * (len(found) - 1))], found[round(HIGH * (len(found) - 1))]
 
 
+def _above(a: float, b: float) -> float:
+    """How much b is above a, as a share of a; nothing is above nothing."""
+    return b / a - 1 if a else 0.0
+
+
 def block_difference(
     a: Sequence[Weighted], b: Sequence[Weighted], of: Callable[[Sequence[Weighted]], float]
 ) -> tuple[Interval, float]:
     """How much a statistic of b is above that of a, as a share; and a two-sided p, by a bootstrap over blocks."""
     a, b = _thinned(a), _thinned(b)
-    value = of(b) / of(a) - 1
+    value = _above(of(a), of(b))
     random = Random(2)
-    found = [of(_drawn(random, b)) / of(_drawn(random, a)) - 1 for _ in range(DRAWS)]
+    found = [_above(of(_drawn(random, a)), of(_drawn(random, b))) for _ in range(DRAWS)]
     opposite = min(sum(one <= 0 for one in found), sum(one >= 0 for one in found))
     p = min(1.0, 2 * (opposite + 1) / (len(found) + 1))
     return Interval(value, *_bounds(found, value)), p

@@ -18,6 +18,7 @@ class BrokenSource(Exception):
 class Module:
     """A live syntax tree behind plain data.
 
+    `too_deep` are the lines of functions whose bodies nest too deeply to be read; they count as empty.
     Only this class holds tree-sitter nodes. `outline` and the results of `body` are plain, so that
     passes can keep and pickle them.
     """
@@ -32,18 +33,29 @@ class Module:
         self._builder = Statements(source, package_of(path))
         self._bodies: dict[int, tuple[str, Node]] = {}
         self._built: dict[int, Block] = {}
+        self.too_deep: list[int] = []
         self._functions: list[Function] = []
         self._classes: list[Class] = []
-        body = self._collect(root, "", in_class=False)
+        try:
+            body = self._collect(root, "", in_class=False)
+        except RecursionError:
+            raise BrokenSource("too deeply nested") from None
         self.outline = Outline(path, module_name(path), tuple(self._functions), tuple(self._classes), body)
 
     def body(self, line: int) -> Block:
         """The statements of the function whose `def` is on this line, docstring included."""
         built = self._built.get(line)
         if built is None:
-            qualname, node = self._bodies[line]
-            built = self._built[line] = self._builder.block(node, qualname)
+            built = self._built[line] = self._build(line)
         return built
+
+    def _build(self, line: int) -> Block:
+        qualname, node = self._bodies[line]
+        try:
+            return self._builder.block(node, qualname)
+        except RecursionError:
+            self.too_deep.append(line)
+            return ()
 
     def segment(self, line: int) -> bytes:
         """The source of the body of the function whose `def` is on this line."""

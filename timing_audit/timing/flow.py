@@ -24,6 +24,10 @@ from timing_audit.timing.walk import terminal, text
 NULL = "nullcontext"
 
 
+DEEPEST_LOOPS = 4
+"""Each loop around a body doubles how often it is run."""
+
+
 class Flow:
     """One run over one body."""
 
@@ -197,11 +201,11 @@ class Flow:
         return self._loop(stmt, header, state, endless=False)
 
     def _loop(self, stmt: While | For, header: Callable[[], None], state: State, *, endless: bool) -> State | None:
-        """Runs a body twice, so that what one turn leaves meets the next."""
+        """Runs a body twice, so that what one turn leaves meets the next; deep in other loops once."""
         self._breaks.append([])
         outer, mark = state.open, len(self._exits)
         turn: State | None = state.copy()
-        for _ in range(2):
+        for _ in range(2 if len(self._breaks) <= DEEPEST_LOOPS else 1):
             if turn is not None:
                 entry = turn.copy()
                 self.on.state = turn

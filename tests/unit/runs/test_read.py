@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.unit.runs.written import CYCLE, DRAFT, VERIFY, facts, span, steady, stream, values, window, write
@@ -24,6 +24,7 @@ WORDS = st.lists(st.integers(-(1 << 63), (1 << 63) - 1), min_size=4, max_size=4)
 
 
 @given(st.lists(st.lists(WORDS, max_size=20), max_size=6))
+@example(chunks=[[[1, 0, -1, (1 << 63) - 1]]])
 def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, chunks: list[list[list[int]]]) -> None:
     path = tmp_path_factory.mktemp("ring") / "a.tarec"
     made = ring.Ring(str(path), facts(), 4096, 1 << 20)
