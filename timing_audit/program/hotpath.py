@@ -221,6 +221,10 @@ class Explorer:
             self._plain[ref] = plain
         return ANY if plain else phase
 
+    def read_as(self, frame: Frame, phase: Phase) -> Phase:
+        """The phase for which a body is read: phases that it cannot tell apart are read as one."""
+        return self._asked(frame, phase)
+
     def _with_modes(self, frame: Frame, edges: list[Edge], phase: Phase) -> Iterator[Edge]:
         """The edges of a body that was read for any phase, with the modes that this one has at each."""
         restored = frame.function is not None and self.engine.is_target_call(frame.function)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from timing_audit.model.program import Frame
 from timing_audit.model.syntax import Block, Function
@@ -32,12 +33,12 @@ class Roles:
 
 
 def run(
-    frame: Frame, function: Function | None, block: Block, calls: Calls, inference: Inference, roles: Roles
+    frame: Frame, function: Function | None, block: Block, calls: Calls, inference: Inference, roles: Callable[[], Roles]
 ) -> tuple[Facts, Flow]:
-    """The facts of one body, and the run behind them."""
+    """The facts of one body, and the run behind them; `roles` are those of its class's events."""
     flow = Flow(frame, function, block, calls, inference)
     found = flow.run()
-    marks = _device(found, roles)
+    marks = _device(found, roles()) if found.marks else ()
     facts = Facts(
         sites=tuple(found.sites[key] for key in sorted(found.sites)),
         timed=tuple(found.timed[key] for key in sorted(found.timed)),

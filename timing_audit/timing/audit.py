@@ -78,13 +78,14 @@ class Timing:
         `outer` is the frame around a nested function, for its decorators.
         """
         if frame.function is None:
-            facts, flow = run(frame, None, block or (), self.wrappers.calls, self.wrappers, NO_ROLES)
+            facts, flow = run(frame, None, block or (), self.wrappers.calls, self.wrappers, lambda: NO_ROLES)
             return Body(frame, None, facts, flow, self.wrappers).timing([])
-        ran = self.wrappers.bodies.ran(frame)
         function = self.names.function(frame.function)
         around = outer or Frame(frame.path, None, None)
         uses = decorated(self.wrappers, around, function, self.names.body(frame.function))
-        return Body(frame, function, *ran, self.wrappers).timing(uses)
+        if not uses and not self.wrappers.bodies.speaks(frame):
+            return BodyTiming(frame.path, frame.function)
+        return Body(frame, function, *self.wrappers.bodies.ran(frame), self.wrappers).timing(uses)
 
     def wrapper_of(self, value: Value) -> tuple[Wrapper, ...]:
         """What a function or class times for its callers, one entry a clock; empty for one that is no wrapper."""

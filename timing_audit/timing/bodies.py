@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 from timing_audit.model.program import ClassRef, Frame, FunctionRef
 from timing_audit.model.syntax import Assign, Attr, Call, Display, Expr
 from timing_audit.timing.assemble import Roles, run
-from timing_audit.timing.calls import Calls, Inference
+from timing_audit.timing.calls import HEARD, Calls, Heard, Inference
 from timing_audit.timing.facts import Facts
 from timing_audit.timing.flow import Flow
 from timing_audit.timing.labels import is_timing
@@ -28,9 +30,34 @@ class Bodies:
         self._inference = inference
         self._facts: dict[Frame, tuple[Facts, Flow] | None] = {}
         self._roles: dict[ClassRef, Roles] = {}
+        self._nodes: dict[FunctionRef, list[Any]] = {}
+        self._heard: dict[FunctionRef, list[Heard]] = {}
+        self._speaking: dict[Frame, bool] = {}
+
+    def nodes(self, ref: FunctionRef) -> list[Any]:
+        """Every statement and expression of a function's body."""
+        found = self._nodes.get(ref)
+        if found is None:
+            found = self._nodes[ref] = nodes(self.names.body(ref))
+        return found
+
+    def speaks(self, frame: Frame) -> bool:
+        """Whether a function's body may have to do with time; of one that does not, no fact is about time."""
+        if frame.function is None:
+            return True
+        if frame not in self._speaking:
+            self._speaking[frame] = self.calls.speak(frame, self._heard_in(frame.function))
+        return self._speaking[frame]
+
+    def _heard_in(self, ref: FunctionRef) -> list[Heard]:
+        found = self._heard.get(ref)
+        if found is None:
+            found = self._heard[ref] = [node for node in self.nodes(ref) if type(node) in HEARD]
+        return found
 
     def forget(self, frame: Frame) -> None:
         """Drops what was worked out while fewer names were known."""
+        self._speaking.pop(frame, None)
         self._facts.pop(frame, None)
         self.calls.forget(frame)
 
@@ -51,7 +78,7 @@ class Bodies:
         if frame not in self._facts and frame.function is not None:
             self._facts[frame] = None
             function, block = self.names.function(frame.function), self.names.body(frame.function)
-            self._facts[frame] = run(frame, function, block, self.calls, self._inference, self.roles(frame))
+            self._facts[frame] = run(frame, function, block, self.calls, self._inference, partial(self.roles, frame))
         return self._facts.get(frame)
 
     def roles(self, frame: Frame) -> Roles:
@@ -73,7 +100,7 @@ class Bodies:
     def _read_roles(self, owner: ClassRef) -> Roles:
         starts, ends = set(), set()
         for ref in self.methods(owner):
-            for node in nodes(self.names.body(ref)):
+            for node in self._heard_in(ref):
                 if type(node) is Call and node.args and self.calls.method_of_event(terminal(node.func), ELAPSED):
                     starts.add(terminal(node.func.value) if type(node.func) is Attr else "")
                     ends.add(terminal(node.args[0]))
@@ -96,7 +123,7 @@ class Bodies:
         known = [
             is_timing(made, role.rule)
             for ref in self.methods(owner)
-            for node in nodes(self.names.body(ref))
+            for node in self.nodes(ref)
             if type(node) is Assign
             for target, made in _bound(node)
             if type(target) is Attr and target.name == expr.name

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Union
 
 from timing_audit.model.pack import CallRule, SetterRule
 from timing_audit.model.program import (
     ClassValue, External, Frame, FunctionValue, Instance, Leaf, PartialValue, Value,
 )  # fmt: skip
-from timing_audit.model.syntax import Attr, Call, Expr, Subscript
+from timing_audit.model.syntax import Attr, Call, Expr, Nested, Return, Subscript, With
 from timing_audit.timing.facts import Inferred, Measure, Read, Summary
 from timing_audit.timing.names import Names, Vocabulary
 from timing_audit.timing.needles import Needles
 from timing_audit.timing.walk import terminal
+
+ENTERING = frozenset(("enter_context", "enter_async_context"))
+HEARD = frozenset((Call, With, Return, Nested))
+"""The nodes of a body by which it may have to do with time."""
+Heard = Union[Call, With, Return, Nested]
 
 
 class Role(NamedTuple):
@@ -75,6 +81,30 @@ class Calls:
         """The only method of this name that gives a timing context, for a receiver that nothing tells of."""
         known = self.contexts.get(name, set())
         return Role(None, None, next(iter(known)), "") if len(known) == 1 else None
+
+    def speak(self, frame: Frame, found: Sequence[Heard]) -> bool:
+        """Whether any of these nodes of a body may have to do with time; a body without one is never followed."""
+        return any(self._speaks(frame, node) for node in found)
+
+    def _speaks(self, frame: Frame, node: Heard) -> bool:
+        if type(node) is Call:
+            return self._may_matter(frame, node)
+        if type(node) is With:
+            return any(self.may_be_kept(item.context) for item in node.items)
+        return type(node) is Nested or (type(node) is Return and type(node.value) is Attr and self.may_be_kept(node.value))
+
+    def _may_matter(self, frame: Frame, call: Call) -> bool:
+        """Whether the call may have a role, or enters what may be a timer."""
+        name = terminal(call.func) or _made_by(call.func)
+        if name in ENTERING and call.args and self.may_be_kept(call.args[0]):
+            return True
+        if name not in self.needles.names and not self.hands_time(call):
+            return False
+        return name in self.contexts or self.of_values(self.names.values(frame, call.func)) is not None
+
+    def hands_time(self, call: Call) -> bool:
+        """Whether an argument is a call of something named like a clock: then the callee may be a start or stop."""
+        return any(type(arg) is Call and terminal(arg.func) in self.needles.clocks for arg in call.args)
 
     def forget(self, frame: Frame) -> None:
         """Drops the roles that a frame's calls had while fewer names were known."""

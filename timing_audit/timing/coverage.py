@@ -74,7 +74,9 @@ class Reach:
     def around(self, transition: Transition) -> list[Bracket]:
         """The brackets of the caller that time the call."""
         ref = transition.caller.frame.function
-        found = self._brackets.get(ref, ()) if ref is not None else ()
+        found = self._brackets.get(ref) if ref is not None else None
+        if not found:
+            return []
         return [bracket for bracket in found if self._scopes.times(transition, bracket)]
 
     def is_timed(self, transition: Transition) -> bool:

@@ -8,7 +8,7 @@ from timing_audit.model.pack import CallRule, SetterRule
 from timing_audit.model.program import ClassValue, FunctionValue
 from timing_audit.model.syntax import Attr, Call, Expr, Name, Subscript
 from timing_audit.model.timing import Clock, Purpose
-from timing_audit.timing.calls import Calls, Inference, Role
+from timing_audit.timing.calls import ENTERING, Calls, Inference, Role
 from timing_audit.timing.evaluate import GIVING, TAKING, THROUGH, Expressions
 from timing_audit.timing.events import EVENTS, EventEffects
 from timing_audit.timing.facts import (
@@ -38,7 +38,7 @@ class Effects(EventEffects):
             return known
         if terminal(call.func) in ("__enter__", "__exit__") and receiver.uses:
             return self._by_hand(call, terminal(call.func), receiver)
-        role = self.calls.role(self.on.frame, call, context=context, hands_time=self._hands_time(call))
+        role = self.calls.role(self.on.frame, call, context=context, hands_time=self.calls.hands_time(call))
         if role is not None and role.rule is not None and role.rule.kind in RULES:
             return RULES[role.rule.kind](self, call, role.rule, role, receiver)
         if role is not None and role.setter is not None:
@@ -46,10 +46,6 @@ class Effects(EventEffects):
         if role is not None and role.value is not None:
             return self._defined(call, role)
         return self._other(call, receiver)
-
-    def _hands_time(self, call: Call) -> bool:
-        """Whether an argument is a call of something named like a clock: then the callee may be a start or stop."""
-        return any(type(arg) is Call and terminal(arg.func) in self.calls.needles.clocks for arg in call.args)
 
     def _receiver(self, call: Call) -> Val:
         if type(call.func) is Attr:
@@ -355,7 +351,6 @@ class Effects(EventEffects):
 
 PLACES = (Name, Attr, Subscript)
 SETTER = "setter "
-ENTERING = frozenset(("enter_context", "enter_async_context"))
 RULES: dict[str, Callable[[Effects, Call, CallRule, Role, Val], Val]] = {
     "clock-read": Effects._clock,
     "span": Effects._span,

@@ -34,11 +34,11 @@ class Landings:
         self._reached = reached
 
     def counts(self, states: Iterable[State]) -> Counts:
-        """How many calls of these states lead where."""
+        """How many calls of a function lead where, under some of its states."""
         found: dict[int, str] = {}
-        for state in dict.fromkeys((state.frame, state.phase) for state in states):
-            for call in self._reached.calls(*state):
-                kind = self._frontier.judge(state[0], call).kind
+        for frame, phase in dict.fromkeys(self._reached.way(state.frame, state.phase) for state in states):
+            for call in self._reached.calls(frame, phase):
+                kind = self._frontier.judge(frame, call).kind
                 found[id(call)] = worse(found.get(id(call), kind), kind)
         counted = Counter(found.values())
         return Counts(counted[RESOLVED], counted[EXTERNAL], counted[FRONTIER])

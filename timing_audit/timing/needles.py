@@ -22,14 +22,16 @@ class Needles:
         timers = _terminals(vocabulary, TIMERS)
         self.clocks = _terminals(vocabulary, frozenset(("clock-read",)))
         self.names: set[str] = {*timers, *_terminals(vocabulary, ONLY_SITES)}
-        self._only_sites = {name.encode() for name in self.names - timers}
         self._words = {name.encode() for name in self.names}
+        self._wrapping = {name.encode() for name in timers}
 
     def add(self, names: Iterable[str]) -> set[str]:
         """More names to look for; gives back those that are new."""
         fresh = {name for name in names if name} - self.names
         self.names |= fresh
-        self._words.update(name.encode() for name in fresh)
+        words = [name.encode() for name in fresh]
+        self._words.update(words)
+        self._wrapping.update(words)
         return fresh
 
     def may_time(self, words: Words) -> bool:
@@ -38,7 +40,7 @@ class Needles:
 
     def may_wrap(self, words: Words) -> bool:
         """Whether a body with these words may call something by which it could time its caller's code."""
-        return bool(words & self._words - self._only_sites)
+        return not self._wrapping.isdisjoint(words)
 
     def learn_aliases(self, bindings: Bindings, names: set[str]) -> set[str]:
         """Adds the other names that the sources give to `names`, and theirs; gives back all that is new."""
@@ -63,7 +65,9 @@ class Bindings:
                 name = match[1].rpartition(b".")[2]
                 self._places.setdefault(name, []).append((source, match.start(), match[2]))
             for match in AS.finditer(source):
-                self._places.setdefault(match[1], []).append((source, match.start(2), b"as"))
+                before = LAST_WORD.search(source, max(0, match.start() - WIDEST_LEFT), match.start())
+                if before is not None:
+                    self._places.setdefault(before[1], []).append((source, match.start(1), b"as"))
 
     def others(self, name: str) -> set[str]:
         """The names that are bound to `name`, or keep what calling it gives."""
@@ -72,7 +76,8 @@ class Bindings:
 
 
 RIGHT = re.compile(rb"=[ \t]*\(?\s*(?:(?:functools\.)?partial\(\s*)?([A-Za-z_][\w.]*)[ \t]*([,)#(]|$)", re.MULTILINE)
-AS = re.compile(rb"(\w+)[ \t]+as[ \t]+(\w+)")
+AS = re.compile(rb"as[ \t]+(\w+)")
+LAST_WORD = re.compile(rb"(\w+)[ \t]+$")
 LEFT = re.compile(rb"(\.?)(\w+)[ \t]*(?::[^=\n]{1,60})?$")
 WIDEST_LEFT = 120
 

@@ -43,7 +43,7 @@ class Reached:
         key = (ref, phase)
         if key not in self._known:
             ways = {
-                (state.frame, state.phase) for state in self._cycle.states.get(ref, ()) if state.phase.name == phase
+                self.way(state.frame, state.phase) for state in self._cycle.states.get(ref, ()) if state.phase.name == phase
             }
             self._known[key] = frozenset().union(*(self._walk(frame, walked).lines for frame, walked in ways))
         return self._known[key]
@@ -57,7 +57,11 @@ class Reached:
 
     def calls(self, frame: Frame, phase: Phase) -> Sequence[Call]:
         """The calls on the branches that the phase takes in a body."""
-        return self._walk(frame, phase).calls
+        return self._walk(*self.way(frame, phase)).calls
+
+    def way(self, frame: Frame, phase: Phase) -> tuple[Frame, Phase]:
+        """What is alike where the same statements of a body run."""
+        return frame, self._explorer.read_as(frame, phase)
 
     def _walk(self, frame: Frame, phase: Phase) -> _Reader:
         reader = self._walked.get((frame, phase))

@@ -23,9 +23,16 @@ class Roles:
         self._hot = hot
         self._capture = capture
         self._jit: dict[FunctionRef, tuple[str, str]] = {}
+        self._roles: dict[FunctionRef, str] = {}
 
     def role(self, ref: FunctionRef) -> str:
         """One of the words of the report."""
+        known = self._roles.get(ref)
+        if known is None:
+            known = self._roles[ref] = self._find_role(ref)
+        return known
+
+    def _find_role(self, ref: FunctionRef) -> str:
         jit = self.jit(ref)[0]
         if jit:
             return jit

@@ -100,8 +100,8 @@ class Stages:
 
     def _inside(self, worker: str, phase: str, stage: str) -> list[Bracket]:
         found: dict[Bracket, None] = {}
-        for states in self._cycle.states.values():
-            for state in states:
+        for ref in self._brackets:
+            for state in self._cycle.states[ref]:
                 if (state.phase.name, state.stage) == (phase, stage) and worker in self._cycle.path.workers[state]:
                     found.update(dict.fromkeys(bracket for bracket in self._of(state) if bracket.covers))
         return sorted(found, key=lambda bracket: (bracket.file, bracket.start_line, bracket.clock.value))

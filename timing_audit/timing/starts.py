@@ -32,6 +32,11 @@ class Starts:
         self._partners.clear()
         self._primary.clear()
 
+    def speaks(self, value: Value) -> bool:
+        """Whether a call of the function may have to do with time."""
+        ref = self._callee(value)
+        return ref is not None and self.bodies.speaks(self._frame(value, ref))
+
     def is_start_or_stop(self, value: Value) -> bool:
         """Whether a call of the function starts or ends what others measure."""
         ref = self._callee(value)
@@ -77,7 +82,8 @@ class Starts:
             return True
         owner = ClassRef(value.ref.path, function.owner)
         others = [other for other in self.bodies.methods(owner) if not other.qualname.endswith(".__init__")]
-        opened = (self.summary(FunctionValue(other, owner, None)) for other in others if other != value.ref)
+        values = [FunctionValue(other, owner, None) for other in others if other != value.ref]
+        opened = (self.summary(other) for other in values if self.speaks(other))
         return any(_meet(other, summary) for other in opened)
 
     def summary(self, value: Value) -> Summary:
@@ -179,7 +185,7 @@ class Starts:
         owner = ClassRef(ref.path, function.owner)
         mine = self.summary(FunctionValue(ref, owner, None))
         for other in self.bodies.methods(owner):
-            if other != ref:
+            if other != ref and self.speaks(FunctionValue(other, owner, None)):
                 theirs = self.summary(FunctionValue(other, owner, None))
                 if _meet(mine, theirs) or _meet(theirs, mine) or (mine.marks and theirs.marks):
                     return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from timing_audit.model.pack import Packs, StageRule, WorkerRule
 from timing_audit.model.program import ClassRef, FunctionRef
@@ -15,9 +16,19 @@ from timing_audit.model.timing import Bracket
 from timing_audit.program.engine import PHASES
 from timing_audit.program.hotpath import State
 from timing_audit.timing.describe import Describer, Facts
-from timing_audit.timing.landings import Landings
+from timing_audit.timing.landings import Counts, Landings
 from timing_audit.timing.stages import StageCoverage, Stages
 from timing_audit.timing.survey import Inferred
+
+
+class Share(NamedTuple):
+    """What a function adds to a row, under those of its states that belong to the row."""
+
+    clocks: Clocks
+    part: str
+    statements: int
+    timed: tuple[int, ...]
+    calls: Counts
 
 
 class Summarizer:
@@ -29,21 +40,20 @@ class Summarizer:
         self._packs = packs
         self._landings = landings
         self._stages = Stages(facts.cycle, facts.scopes, facts.reaches, facts.brackets, facts.statements)
+        self._hot = [(ref, found) for ref, found in facts.cycle.states.items() if facts.roles.role(ref) == "hot"]
+        self._shares: dict[tuple[FunctionRef, tuple[int, ...]], Share] = {}
 
     def row(self, worker: str, phase: str) -> Row | None:
         """One row; None where the worker has no such phase."""
-        states = {
-            ref: [state for state in found if state.phase.name == phase and self._runs_under(state, worker)]
-            for ref, found in self._facts.cycle.states.items()
-        }
-        hot = [ref for ref, found in states.items() if found and self._facts.roles.role(ref) == "hot"]
+        running = {ref: self._running(found, worker, phase) for ref, found in self._hot}
+        hot = [ref for ref, places in running.items() if places]
         entries = self._entries(worker, phase)
         if not hot or not entries:
             return None
         entry = entries[0]
-        words = [self._describer.clocks(ref, states[ref])[0] for ref in hot]
-        timed = [self._timed_statements(ref, states[ref], phase) for ref in hot]
-        every = [state for found in states.values() for state in found]
+        shares = [self._share(ref, running[ref], phase) for ref in hot]
+        words = [share.clocks for share in shares]
+        bracketed = [self._facts.cycle.states[ref][place] for ref in self._facts.brackets for place in running[ref]]
         return Row(
             worker=worker or None,
             launched_with=self.launched_with(worker),
@@ -52,13 +62,34 @@ class Summarizer:
             line=_line(entry),
             functions=len(hot),
             tallies=_tallies(words),
-            statements=sum(total for total, _ in timed),
-            timed_statements=Count(*(sum(count[place] for _, count in timed) for place in range(3))),
-            parts=_parts([self._describer.part(ref, states[ref]) for ref in hot], words),
+            statements=sum(share.statements for share in shares),
+            timed_statements=Count(*map(sum, zip(*(share.timed for share in shares), strict=True))),
+            parts=_parts([share.part for share in shares], words),
             stages=tuple(_stage_row(stage) for stage in self._stages.of(worker, phase)),
-            cycle=tuple(_timer(bracket) for bracket in self._stages.cycle_brackets(every)),
-            **self._landings.counts(state for ref in hot for state in states[ref])._asdict(),
+            cycle=tuple(_timer(bracket) for bracket in self._stages.cycle_brackets(bracketed)),
+            **Counts(*map(sum, zip(*(share.calls for share in shares), strict=True)))._asdict(),
         )
+
+    def _running(self, states: Sequence[State], worker: str, phase: str) -> tuple[int, ...]:
+        """Which of the states belong to a row, by their places."""
+        return tuple(
+            place
+            for place, state in enumerate(states)
+            if state.phase.name == phase and self._runs_under(state, worker)
+        )
+
+    def _share(self, ref: FunctionRef, places: tuple[int, ...], phase: str) -> Share:
+        """What a function adds to a row; rows of several workers share most of it."""
+        found = self._shares.get((ref, places))
+        if found is None:
+            states = [self._facts.cycle.states[ref][place] for place in places]
+            found = self._shares[ref, places] = Share(
+                self._describer.clocks(ref, states)[0],
+                self._describer.part(ref, states),
+                *self._timed_statements(ref, states, phase),
+                self._landings.counts(states),
+            )
+        return found
 
     def frontier(self) -> tuple[FrontierFact, ...]:
         """The calls of hot functions that are on the frontier."""

@@ -54,9 +54,12 @@ class Wrappers:
 
     def is_timer(self, value: Value) -> bool:
         """Whether a call of it could time its caller's code: it wraps, or starts or ends what others use."""
-        if self.wrapper(value) is not None or self.starts.is_start_or_stop(value):
+        if self.wrapper(value) is not None:
             return True
-        return self.starts.clock(value) is not None or self.starts.takes_start(value)
+        if not self.starts.speaks(value):
+            return False
+        found = self.starts.is_start_or_stop(value) or self.starts.clock(value) is not None
+        return found or self.starts.takes_start(value)
 
     def forget(self, values: list[FunctionValue | ClassValue]) -> None:
         """Drops what was worked out about definitions while fewer names were known."""
@@ -88,7 +91,7 @@ class Wrappers:
         if not isinstance(value, FunctionValue):
             return None
         frame = self.names.frame_of(value)
-        ran = self.bodies.run(frame)
+        ran = self.bodies.run(frame) if self.bodies.speaks(frame) else None
         if ran is None:
             return None
         function = self.names.function(value.ref)
@@ -184,7 +187,7 @@ class Wrappers:
         return None
 
     def _inner_functions(self, frame: Frame, facts: Facts, ref: FunctionRef) -> list[FunctionValue]:
-        nested = {node.name for node in nodes(self.names.body(ref)) if type(node) is Nested}
+        nested = {node.name for node in self.bodies.nodes(ref) if type(node) is Nested}
         names = {
             node for expr in facts.returned_exprs for node in nodes((expr,)) if type(node) is Name and node.id in nested
         }
@@ -244,7 +247,10 @@ class Wrappers:
         leave = self.names.method(ref, "__exit__") or self.names.method(ref, "__aexit__")
         if enter is None or leave is None:
             return None
-        opening, closing = (self.bodies.run(Frame(method.path, method, ref)) for method in (enter, leave))
+        frames = [Frame(method.path, method, ref) for method in (enter, leave)]
+        if not any(map(self.bodies.speaks, frames)):
+            return None
+        opening, closing = map(self.bodies.run, frames)
         if opening is None or closing is None:
             return None
         hop = f"{ref.path}:{self.names.class_(ref).line} {ref.qualname}"
