@@ -33,7 +33,12 @@ class Roles:
 
 
 def run(
-    frame: Frame, function: Function | None, block: Block, calls: Calls, inference: Inference, roles: Callable[[], Roles]
+    frame: Frame,
+    function: Function | None,
+    block: Block,
+    calls: Calls,
+    inference: Inference,
+    roles: Callable[[], Roles],
 ) -> tuple[Facts, Flow]:
     """The facts of one body, and the run behind them; `roles` are those of its class's events."""
     flow = Flow(frame, function, block, calls, inference)

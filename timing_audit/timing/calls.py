@@ -91,7 +91,9 @@ class Calls:
             return self._may_matter(frame, node)
         if type(node) is With:
             return any(self.may_be_kept(item.context) for item in node.items)
-        return type(node) is Nested or (type(node) is Return and type(node.value) is Attr and self.may_be_kept(node.value))
+        return type(node) is Nested or (
+            type(node) is Return and type(node.value) is Attr and self.may_be_kept(node.value)
+        )
 
     def _may_matter(self, frame: Frame, call: Call) -> bool:
         """Whether the call may have a role, or enters what may be a timer."""

@@ -43,7 +43,9 @@ class Reached:
         key = (ref, phase)
         if key not in self._known:
             ways = {
-                self.way(state.frame, state.phase) for state in self._cycle.states.get(ref, ()) if state.phase.name == phase
+                self.way(state.frame, state.phase)
+                for state in self._cycle.states.get(ref, ())
+                if state.phase.name == phase
             }
             self._known[key] = frozenset().union(*(self._walk(frame, walked).lines for frame, walked in ways))
         return self._known[key]
