@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple, Protocol, Union
+from typing import NamedTuple, Protocol
 
 from timing_audit.model.pack import CallRule, SetterRule
 from timing_audit.model.program import (
@@ -19,7 +19,7 @@ from timing_audit.timing.walk import terminal
 ENTERING = frozenset(("enter_context", "enter_async_context"))
 HEARD = frozenset((Call, With, Return, Nested))
 """The nodes of a body by which it may have to do with time."""
-Heard = Union[Call, With, Return, Nested]
+Heard = Call | With | Return | Nested
 
 
 class Role(NamedTuple):
