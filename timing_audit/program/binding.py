@@ -137,14 +137,15 @@ class Bindings:
         return found if informative(found) else found | self._evaluator.attributes.hinted(name)
 
     def _unwalked(self, frame: Frame, ref: FunctionRef, function: Function, place: int) -> Values:
-        """What calls pass that stand on no path: those of the class's own methods, and those made at import."""
+        """What calls pass that stand on no path: those of the class's own methods, and decorators."""
+        param = function.params[place].name
         if frame.receiver is not None and (frame, function.name) not in self._searched:
             self._searched.add((frame, function.name))
             for caller, call in self._evaluator.classes.own_calls(frame.receiver, function.name):
                 self._evaluator.calls.targets(Frame(caller.path, caller, frame.receiver), call)
-        first = place == int(function.in_class)
-        given = self._evaluator.registrations.passed(frame, ref, function.params[place].name, first=first)
-        return given.union(*self._sourced(frame, function.params[place].name))
+        decorates = place == int(function.in_class)
+        given = self._evaluator.registrations.passed(frame, ref, param) if decorates else NOTHING
+        return given.union(*self._sourced(frame, param))
 
     def _sourced(self, frame: Frame, name: str) -> list[Values]:
         return [self._argument(source, name) for source in tuple(self._sources.get((frame, name), ()))]

@@ -1,7 +1,7 @@
-"""What modules hand to functions when they are imported: decorated definitions, calls among a module's statements.
+"""What decorators hand to functions when a module is imported: the definitions below them.
 
-Registries are filled this way. Such a call is followed only for a parameter to which nothing else
-is passed.
+Registries are filled this way. A decorator is followed only for a parameter to which nothing else is
+passed; the calls among a module's statements are the explorer's.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from timing_audit.model.program import ClassRef, ClassValue, Frame, FunctionRef, FunctionValue, Value, Values
-from timing_audit.model.syntax import Attr, Call, Decorator, Evaluate, Expr, Name
+from timing_audit.model.syntax import Decorator, Expr
 from timing_audit.program.library import Unit, decorator_name, ref_of
 
 if TYPE_CHECKING:
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 
 
 class Registrations:
-    """Knows by name what the modules read so far apply and call; tells the parameters that asked."""
+    """Knows by name which decorators the modules read so far apply; tells the parameters that asked."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._decorated: dict[str, list[tuple[Unit, Decorator, Value]]] = {}
-        self._called: dict[str, list[tuple[Unit, Call]]] = {}
         self._asked: dict[str, set[tuple[Frame, str]]] = {}
 
     def note(self, unit: Unit) -> None:
@@ -32,33 +31,22 @@ class Registrations:
         for name, decorator, value in _decorated(unit):
             self._decorated.setdefault(name, []).append((unit, decorator, value))
             names.add(name)
-        for name, call in _called(unit):
-            self._called.setdefault(name, []).append((unit, call))
-            names.add(name)
         for name in names & self._asked.keys():
             for frame, param in self._asked[name]:
                 self._evaluator.cells.poke(("param", frame, param))
 
-    def passed(self, frame: Frame, ref: FunctionRef, param: str, *, first: bool) -> Values:
-        """What decorators give to the parameter, where it is the first; the calls of modules are bound on the way."""
+    def passed(self, frame: Frame, ref: FunctionRef, param: str) -> Values:
+        """What decorators give to the first parameter of a function, or of one around it."""
         names = set(ref.qualname.split("."))
         for name in names:
             self._asked.setdefault(name, set()).add((frame, param))
-        self._bind(ref)
-        return frozenset(self._applied(ref, names)) if first else frozenset()
+        return frozenset(self._applied(ref, names))
 
     def _applied(self, ref: FunctionRef, names: set[str]) -> Iterator[Value]:
         for name in sorted(names & self._decorated.keys()):
             for unit, decorator, value in list(self._decorated[name]):
                 if self._leads_to(unit, decorator.value, ref):
                     yield value
-
-    def _bind(self, ref: FunctionRef) -> None:
-        for unit, call in list(self._called.get(ref.qualname.rpartition(".")[2], ())):
-            frame = Frame(unit.path, None, None)
-            for value in self._evaluator.evaluate(frame, call.func):
-                if isinstance(value, FunctionValue) and value.ref == ref:
-                    self._evaluator.calls.bodies(frame, call, value)
 
     def _leads_to(self, unit: Unit, expr: Expr, ref: FunctionRef) -> bool:
         values = self._evaluator.evaluate(Frame(unit.path, None, None), expr)
@@ -75,10 +63,3 @@ def _decorated(unit: Unit) -> Iterator[tuple[str, Decorator, Value]]:
     for decorators, value in definitions:
         for decorator in decorators:
             yield decorator_name(decorator.value), decorator, value
-
-
-def _called(unit: Unit) -> Iterator[tuple[str, Call]]:
-    for statement in unit.outline.body:
-        call = statement.value if isinstance(statement, Evaluate) else None
-        if isinstance(call, Call) and isinstance(call.func, (Name, Attr)):
-            yield decorator_name(call.func), call
