@@ -33,7 +33,7 @@ class Bindings:
         self._given: dict[tuple[Frame, str], Values] = {}
         self._applied: dict[tuple[Frame, str], Values] = {}
         self._displays: dict[tuple[int, Frame], Mapping] = {}
-        self._searched: set[tuple[Frame, str]] = set()
+        self._searched: set[Frame] = set()
         self._seen: set[tuple[Frame, Frame, int, int]] = set()
 
     def bind(self, caller: Frame, call: Call, callee: Frame, function: Function, skip: int, *, taken: int = 0) -> None:
@@ -139,8 +139,8 @@ class Bindings:
     def _unwalked(self, frame: Frame, ref: FunctionRef, function: Function, place: int) -> Values:
         """What calls pass that stand on no path: those of the class's own methods, and decorators."""
         param = function.params[place].name
-        if frame.receiver is not None and (frame, function.name) not in self._searched:
-            self._searched.add((frame, function.name))
+        if frame.receiver is not None and frame not in self._searched:
+            self._searched.add(frame)
             for caller, call in self._evaluator.classes.own_calls(frame.receiver, function.name):
                 self._evaluator.calls.targets(Frame(caller.path, caller, frame.receiver), call)
         decorates = place == int(function.in_class)

@@ -97,12 +97,6 @@ class Cells:
         while self.believe():
             self.settle()
 
-    def ask(self, key: Key) -> Values:
-        """The settled answer."""
-        self.read(key)
-        self.conclude()
-        return self._cells[key].values
-
     def trusts(self, level: int) -> bool:
         """Whether the cell that is being computed, which knows nothing better, may believe things of this level."""
         cell = self._stack[-1] if self._stack else None

@@ -146,12 +146,6 @@ class Classes:
         """Whether the class inherits from a standard enum."""
         return not ENUMS.isdisjoint(self.outside_bases(ref))
 
-    def is_dataclass(self, ref: ClassRef) -> bool:
-        """Whether a `dataclass` decorator or a base such as `typing.NamedTuple` makes the class a record."""
-        cls = self.library.class_(ref)
-        decorated = any("dataclass" in _text(decorator.value) for decorator in cls.decorators)
-        return decorated or any(name in ("typing.NamedTuple", "msgspec.Struct") for name in self.outside_bases(ref))
-
     def methods(self, ref: ClassRef) -> dict[str, Function]:
         """The methods that the class itself defines; of a property, its getter."""
         found = self._methods.get(ref)
@@ -278,11 +272,3 @@ def is_setter(function: Function) -> bool:
 def is_stub(function: Function) -> bool:
     """Whether a decorator says that the function is abstract or an overload."""
     return has_decorator(function, *STUB_DECORATORS)
-
-
-def _text(expr: Expr) -> str:
-    if isinstance(expr, Call):
-        return _text(expr.func)
-    if isinstance(expr, Attr):
-        return expr.name
-    return expr.id if isinstance(expr, Name) else ""

@@ -22,7 +22,7 @@ from timing_audit.program.classes import Classes
 from timing_audit.program.names import Names
 from timing_audit.program.operations import chain, list_operations
 from timing_audit.program.values import bag, shallow, union
-from timing_audit.program.library import Library, has_decorator
+from timing_audit.program.library import Library
 from timing_audit.program.outside import ANYTHING, Outside
 from timing_audit.program.registration import Registrations
 from timing_audit.program.scopes import Scope
@@ -300,10 +300,6 @@ class Evaluator:
             return self.library.scope(frame.function)
         unit = self.library.unit(frame.path)
         return None if unit is None else unit.scope(0)
-
-    def is_context_manager(self, ref: FunctionRef) -> bool:
-        """Whether a decorator makes the function a context manager."""
-        return has_decorator(self.library.function(ref), "contextmanager", "asynccontextmanager")
 
 
 MAKERS: dict[type, Any] = {

@@ -8,7 +8,6 @@ import zlib
 from array import array
 from collections.abc import Mapping
 
-from timing_audit.errors import TimingAuditError
 from timing_audit.runs.model import Counters, Header, Probe, RunFile
 from timing_audit.runtime import ring
 
@@ -107,8 +106,3 @@ def _stretches(first: int, last: int, room: int) -> list[tuple[int, int]]:
     if begin + count <= room:
         return [(begin, begin + count)]
     return [(begin, room), (0, begin + count - room)]
-
-
-def unreadable(name: str, why: str) -> TimingAuditError:
-    """The error for a run of which nothing can be read."""
-    return TimingAuditError(f"{name} cannot be read: {why}", exit_code=3)

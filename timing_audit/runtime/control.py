@@ -37,7 +37,6 @@ class Control:
         self.path = path
         self.seen: tuple[int, int, int] = (0, 0, 0)
         self.first = True
-        self.unclear = 0
 
     def changed(self) -> Order | None:
         """The order, where the file holds one that was not seen before."""
@@ -54,7 +53,6 @@ class Control:
         self.seen = mark
         order = read_order(text)
         if order is None:
-            self.unclear += bool(text.strip())
             return None
         if first and order.length_ns:
             # A file from before this process: what is left of its time.
