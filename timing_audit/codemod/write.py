@@ -192,6 +192,11 @@ def _replace(steps: Sequence[_Step]) -> None:
         _forget(steps)
         told = f"; these could not be put back: {', '.join(lost)}" if lost else "; everything was put back"
         raise TimingAuditError(f"{step.name} cannot be written: {error.strerror or error}{told}") from None
+    except BaseException:
+        # An interrupt may come behind a replacement that is not in `done` yet; to put that one back too does no harm.
+        _put_back(steps[: len(done) + 1])
+        _forget(steps)
+        raise
 
 
 def _put_back(done: Sequence[_Step]) -> list[str]:
