@@ -28,6 +28,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("", encoding="utf-8")
     (package / "one.py").write_text(WORKER, encoding="utf-8")
+    (tmp_path / "other.py").write_text(WORKER, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -60,17 +61,19 @@ def test_apply_strip_and_status_take_the_configured_target(project: Path, capsys
     configure(project, 'detail = "function"\n')
     assert run(["apply", "--codemod"]) == 0
     assert "# timing: probe 1" in (project / "src/pkg/one.py").read_text(encoding="utf-8")
+    assert (project / "other.py").read_text(encoding="utf-8") == WORKER
     capsys.readouterr()
     assert run(["status", "--format", "json"]) == 0
     assert [probe["line"] for probe in json.loads(capsys.readouterr().out)["probes"]] == [6]
     assert run(["strip"]) == 0
     assert (project / "src/pkg/one.py").read_text(encoding="utf-8") == WORKER
+    assert sorted(path.name for path in (project / "src/pkg").glob("*.*")) == ["__init__.py", "one.py"]
 
 
 def test_the_hook_of_kept_probes_checks_the_configured_plan(project: Path) -> None:
-    """With the default plan there would be no probe at all here, and the check would fail."""
-    configure(project, 'detail = "function"\n', probes="kept")
-    assert run(["apply", "--codemod"]) == 0
+    """The plan that is applied is not the default one, which a hook that knew no other would miss."""
+    configure(project, 'detail = "function"\nbackend = "nvtx"\n', probes="kept")
+    assert run(["apply", "--codemod", "--detail", "function", "--backend", "nvtx", "src/pkg"]) == 0
     assert run(["apply", "--codemod", "--check"]) == 0
     assert run(["hook", "--no-probes", "src/pkg/one.py"]) == 0
     assert run(["strip"]) == 0

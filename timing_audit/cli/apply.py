@@ -68,8 +68,7 @@ def apply(
         raise click.UsageError("--dry-run and --check contradict each other")
     config = configuration(settings)
     said = ApplyConfig(workers, stages, detail or "", backend or "", layout or (BLOCK if permanent else ""))
-    phases = () if phase == "all" else (phase,)
-    choice = _choice(said, config.apply)._replace(phases=phases, permanent=permanent)
+    choice = _choice(said, config.apply)._replace(phases=() if phase == "all" else (phase,), permanent=permanent)
     if permanent and (choice.backend != "native" or choice.layout == LINES):
         raise click.UsageError("--permanent writes layout block with --backend native")
     options = Options(entries or config.entries, (), (), False, target)
