@@ -28,7 +28,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("", encoding="utf-8")
     (package / "one.py").write_text(WORKER, encoding="utf-8")
-    (tmp_path / "other.py").write_text(WORKER, encoding="utf-8")
+    other = tmp_path / "src/other"
+    other.mkdir()
+    (other / "__init__.py").write_text("", encoding="utf-8")
+    (other / "one.py").write_text(WORKER, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -61,7 +64,7 @@ def test_apply_strip_and_status_take_the_configured_target(project: Path, capsys
     configure(project, 'detail = "function"\n')
     assert run(["apply", "--codemod"]) == 0
     assert "# timing: probe 1" in (project / "src/pkg/one.py").read_text(encoding="utf-8")
-    assert (project / "other.py").read_text(encoding="utf-8") == WORKER
+    assert (project / "src/other/one.py").read_text(encoding="utf-8") == WORKER
     capsys.readouterr()
     assert run(["status", "--format", "json"]) == 0
     assert [probe["line"] for probe in json.loads(capsys.readouterr().out)["probes"]] == [6]
