@@ -20,7 +20,10 @@ IMPORTS = {
         f"from a.very_long.name import {LONG[:50]}, up as u\n",
         f"from a.very_long.name import (\n    {LONG[:50]},\n    span,\n    up as u,\n)\n",
     ),
-    "a list of lines": ("from a.b import (\n    cut,\n    zip_all,\n)\n", "from a.b import (\n    cut,\n    span,\n    zip_all,\n)\n"),
+    "a list of lines": (
+        "from a.b import (\n    cut,\n    zip_all,\n)\n",
+        "from a.b import (\n    cut,\n    span,\n    zip_all,\n)\n",
+    ),
 }  # fmt: skip
 
 
