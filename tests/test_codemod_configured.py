@@ -48,6 +48,12 @@ def plan(capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, object]:
     return found
 
 
+def notes(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    found = plan(capsys)["notes"]
+    assert isinstance(found, list)
+    return found
+
+
 def test_the_configured_plan_is_the_one_of_a_bare_apply(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     configure(project, 'detail = "function"\nbackend = "nvtx"\nlayout = "block"\n')
     found = plan(capsys)
@@ -87,16 +93,16 @@ def test_a_later_apply_says_what_moved_and_what_is_gone(project: Path, capsys: p
     configure(project, 'detail = "function"\n')
     worker = project / "src/pkg/one.py"
     assert run(["apply", "--codemod"]) == 0
-    assert plan(capsys)["notes"] == []
+    assert notes(capsys) == []
     text = worker.read_text(encoding="utf-8")
     worker.write_text(text.replace("class Worker:", "LIMIT = 2\n\n\nclass Worker:"), encoding="utf-8")
-    (moved,) = plan(capsys)["notes"]  # type: ignore[misc]
+    (moved,) = notes(capsys)
     assert moved.endswith("in Worker.forward_batch_generation moved: pkg/one.py:6 -> 9")
     worker.write_text(WORKER.replace("out = self.draft(b)", "out = b"), encoding="utf-8")
-    (gone,) = plan(capsys)["notes"]  # type: ignore[misc]
+    (gone,) = notes(capsys)
     assert gone.endswith("is no longer in Worker.forward_batch_generation (pkg/one.py)")
 
 
 def test_a_stage_that_is_not_there_is_said(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     configure(project, 'detail = "function"\nstages = ["verify"]\n')
-    assert plan(capsys)["notes"] == ["stage verify was not found"]
+    assert notes(capsys) == ["stage verify was not found"]
