@@ -392,6 +392,7 @@ def plan(
 ) -> Plan:  # fmt: skip
     """What apply would do to a tree, whatever was applied to it before; `folders` hold the packs and their backends."""
     from timing_audit.codemod.backends import load_backend
+    from timing_audit.codemod.moved import moved, not_found
     from timing_audit.codemod.original import manifests, without_probes
     from timing_audit.codemod.plan import Planner, kernels_moved
 
@@ -407,7 +408,8 @@ def plan(
     backend = load_backend(choice.backend, folders, helper)
     made = Planner(tree, chosen, backend, helper, known).plan(calls)
     notes = kernels_moved(made, kernels) if choice.layout == BLOCK else ()
-    return made._replace(notes=notes, skipped=run.skipped())
+    lost = (*not_found(calls, chosen), *moved(known, made.probes, chosen))
+    return made._replace(notes=(*notes, *lost), skipped=run.skipped())
 
 
 @contextmanager

@@ -9,10 +9,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from timing_audit.cli.settings import GATE_FAILED, Progress, Settings, common, configuration, fail, load, say, sayer
+from timing_audit.cli.settings import (
+    GATE_FAILED,
+    Progress,
+    Settings,
+    common,
+    configuration,
+    configured_target,
+    fail,
+    load,
+    say,
+    sayer,
+)
 from timing_audit.errors import UNAUDITABLE, USAGE, TimingAuditError
 
 if TYPE_CHECKING:
+    from timing_audit.model.config import ApplyConfig, Config
     from timing_audit.model.edit import Choice, Plan
     from timing_audit.source.tree import Tree
 
@@ -26,8 +38,10 @@ STAGES = ("cycle", "draft", "verify", "draft_extend", "target_extend")
 @click.option("--stage", "stages", multiple=True, type=click.Choice(STAGES), help="Only this stage.")
 @click.option("--worker", "workers", multiple=True, metavar="NAME", help="Only this worker: a class, or EAGLE3.")
 @click.option("--phase", type=click.Choice(["decode", "prefill", "all"]), default="all", help="Only this phase.")
-@click.option("--detail", type=click.Choice(["stage", "function"]), default="stage", help="How deep probes go.")
-@click.option("--backend", default="region", metavar="NAME", help="region, nvtx, record_function or native.")
+@click.option(
+    "--detail", type=click.Choice(["stage", "function"]), help="How deep probes go: stage, or the configured one."
+)
+@click.option("--backend", metavar="NAME", help="region, nvtx, record_function or native.")
 @click.option("--layout", type=click.Choice(["lines", "block"]), default=None, help="Move no line, or be read.")
 @click.option("--into", metavar="DIR", help="Copy the package into DIR and write only there.")
 @click.option("--permanent", is_flag=True, help="As an upstream change would be: no marks (with --backend native).")
@@ -39,25 +53,26 @@ STAGES = ("cycle", "draft", "verify", "draft_extend", "target_extend")
 @click.pass_obj
 def apply(
     settings: Settings, target: str | None, codemod: bool, entries: tuple[str, ...], stages: tuple[str, ...],
-    workers: tuple[str, ...], phase: str, detail: str, backend: str, layout: str | None, into: str | None,
+    workers: tuple[str, ...], phase: str, detail: str | None, backend: str | None, layout: str | None, into: str | None,
     permanent: bool, dry_run: bool, check: bool, everything: bool, form: str,
 ) -> int:  # fmt: skip
     """Insert timers: one around the cycle and one around each stage, or (--detail function) deeper.
 
-    TARGET is as for scan; archives and streams take --dry-run.
+    TARGET is as for scan; archives and streams take --dry-run. What is not said is as configured.
     """
-    from timing_audit.model.edit import BLOCK, LINES, Choice
+    from timing_audit.model.config import ApplyConfig
+    from timing_audit.model.edit import BLOCK, LINES
     from timing_audit.model.options import Options
 
     if dry_run and check:
         raise click.UsageError("--dry-run and --check contradict each other")
-    if permanent and (backend != "native" or layout == LINES):
+    config = configuration(settings)
+    said = ApplyConfig(workers, stages, detail or "", backend or "", layout or (BLOCK if permanent else ""))
+    choice = _choice(said, config.apply)._replace(phases=() if phase == "all" else (phase,), permanent=permanent)
+    if permanent and (choice.backend != "native" or choice.layout == LINES):
         raise click.UsageError("--permanent writes layout block with --backend native")
-    chosen_layout = BLOCK if permanent else layout or LINES
-    phases = () if phase == "all" else (phase,)
-    choice = Choice(detail, backend, chosen_layout, stages, phases, workers, permanent)
-    options = Options(entries or configuration(settings).entries, (), (), False, target)
-    tree = _open(settings, target, into)
+    options = Options(entries or config.entries, (), (), False, target)
+    tree = _open(settings, config, target, into)
     writes = codemod and not dry_run and not check
     if writes and tree.root is None:
         hint = "print a patch with --dry-run, or unpack it"
@@ -68,13 +83,28 @@ def apply(
     changing = any(change.before != change.after for change in plan.changes)
     if dry_run:
         _print_patch(tree, plan)
-        if plan.refusals:
-            say(f"{len(plan.refusals)} regions refused; without --dry-run the plan says why")
+        _remark(plan)
     else:
         _print(tree, plan, choice, form, (), _following(target), everything=everything)
     return max(
         fail("the tree is not as apply would leave it", GATE_FAILED) if check and changing else 0, _incomplete(plan)
     )
+
+
+def _choice(said: ApplyConfig, configured: ApplyConfig) -> Choice:
+    """What the command line says, else the configuration, else the defaults of a choice."""
+    from timing_audit.model.edit import Choice
+
+    chosen = {name: value or getattr(configured, name) for name, value in said._asdict().items()}
+    return Choice()._replace(**{name: value for name, value in chosen.items() if value})
+
+
+def _remark(plan: Plan) -> None:
+    """What a patch has no place for."""
+    if plan.refusals:
+        say(f"{len(plan.refusals)} regions refused; without --dry-run the plan says why")
+    for note in plan.notes:
+        say(note)
 
 
 def _incomplete(plan: Plan) -> int:
@@ -83,10 +113,11 @@ def _incomplete(plan: Plan) -> int:
     return UNAUDITABLE if plan.skipped else 0
 
 
-def _open(settings: Settings, target: str | None, into: str | None) -> Tree:
+def _open(settings: Settings, config: Config, target: str | None, into: str | None) -> Tree:
     from timing_audit.source.target import open_target
 
-    tree = open_target(target, python=settings.python, excludes=configuration(settings).excludes, say=sayer(settings))
+    named = target if target is not None or settings.python else configured_target(config)
+    tree = open_target(named, python=settings.python, excludes=config.excludes, say=sayer(settings))
     if into is None:
         return tree
     from timing_audit.codemod.copy import copy_package

@@ -15,7 +15,7 @@ from timing_audit.cli.settings import (
     Settings,
     common,
     configuration,
-    configured_path,
+    configured_target,
     fail,
     load,
     say,
@@ -124,7 +124,7 @@ def _audit(settings: Settings, config: Config, options: Options) -> tuple[Tree, 
     from timing_audit.pipeline import audit
     from timing_audit.source.target import open_target
 
-    target = options.target if options.target is not None or settings.python else _configured(config)
+    target = options.target if options.target is not None or settings.python else configured_target(config)
     tree = open_target(target, python=settings.python, excludes=config.excludes, say=sayer(settings))
     packs, progress = load(settings), Progress(settings)
 
@@ -149,15 +149,6 @@ def _changed_since(revision: str, tree: Tree, report: Report) -> Report:
     if tree.root is None:
         raise TimingAuditError(f"--diff needs a target in a git repository, not {tree.label}", exit_code=USAGE)
     return only_changed(report, changed_lines(tree.root, revision))
-
-
-def _configured(config: Config) -> str | None:
-    """The one target of the configuration; of several the user has to choose."""
-    if len(config.targets) > 1:
-        what = f"{config.file} has {len(config.targets)} targets"
-        raise TimingAuditError(what, hint=f"name one: {', '.join(config.targets)}", exit_code=USAGE)
-    target = config.targets[0] if config.targets else None
-    return target if target is None or target.startswith("pypi:") else configured_path(config, target)
 
 
 def _verdict(report: Report, fail_under: float | None, fail_on: str | None) -> int:

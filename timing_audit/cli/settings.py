@@ -84,6 +84,17 @@ def configured_path(config: Config, name: str) -> str:
     return os.path.normpath(os.path.join(config.folder, name))
 
 
+def configured_target(config: Config) -> str | None:
+    """The one target of the configuration; of several the user has to choose."""
+    from timing_audit.errors import USAGE, TimingAuditError
+
+    if len(config.targets) > 1:
+        what = f"{config.file} has {len(config.targets)} targets"
+        raise TimingAuditError(what, hint=f"name one: {', '.join(config.targets)}", exit_code=USAGE)
+    target = config.targets[0] if config.targets else None
+    return target if target is None or target.startswith("pypi:") else configured_path(config, target)
+
+
 def sayer(settings: Settings) -> Callable[[str], None]:
     """How the command says what it does."""
     return (lambda message: None) if settings.quiet else say

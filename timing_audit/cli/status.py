@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from timing_audit.cli.settings import Settings, common
+from timing_audit.cli.settings import Settings, common, configuration, configured_target
 from timing_audit.errors import UNAUDITABLE
 
 
@@ -69,7 +69,8 @@ def _applied(settings: Settings, target: str | None, form: str) -> int:
     from timing_audit.codemod.strip import held
     from timing_audit.source.target import open_target
 
-    tree = open_target(target, python=settings.python)
+    where = target if target is not None or settings.python else configured_target(configuration(settings))
+    tree = open_target(where, python=settings.python)
     known = manifests(tree)
     files = held(tree, known)
     probes = [probe for manifest in known.values() for probe in manifest.probes]

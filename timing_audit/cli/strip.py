@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from timing_audit.cli.settings import GATE_FAILED, Settings, common, fail, say, sayer
+from timing_audit.cli.settings import GATE_FAILED, Settings, common, configuration, configured_target, fail, say, sayer
 from timing_audit.errors import UNAUDITABLE, USAGE, TimingAuditError
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ def strip(settings: Settings, target: str | None, dry_run: bool, check: bool, fo
 
     if dry_run and check:
         raise click.UsageError("--dry-run and --check contradict each other")
-    tree = open_target(target, python=settings.python, say=sayer(settings))
+    named = target if target is not None or settings.python else configured_target(configuration(settings))
+    tree = open_target(named, python=settings.python, say=sayer(settings))
     if tree.root is None and not (dry_run or check):
         hint = "print a patch with --dry-run"
         raise TimingAuditError(f"{tree.label} cannot be written to", hint=hint, exit_code=USAGE)

@@ -16,6 +16,9 @@ MARKED = b"# timing: probe "
 IMPORT = 0
 """The id on the mark of an import."""
 
+BLACKS_WIDTH = 88
+"""What black allows on a line by default, and with it isort's profile of that name."""
+
 IN_PLACE = ", in place of a blank line"
 NO_ROOM = "layout lines: no line of the module has room for the import"
 
@@ -244,12 +247,26 @@ def _into_list(source: Source, node: cst.CSTNode, name: str) -> Change:
         raise Refused("its import of the helper's module takes no more names")
     before = [alias for alias in statement.names if _sort_key(str(alias.evaluated_name)) < _sort_key(name)]
     first, last = source.lines(node)
+    if first == last and statement.lpar is None and len(f"{source.line_text(first)}, {name}".rstrip()) > BLACKS_WIDTH:
+        return _unfolded(source, statement, len(before), name)
     margin = "" if first == last else source.module.default_newline + source.module.default_indent
     if before:
         at = source.range(before[-1].name)[1] if before[-1].asname is None else source.range(before[-1])[1]
         return Change(at, at, f",{margin or ' '}{name}")
     at = source.range(statement.names[0])[0]
     return Change(at, at, f"{name},{margin or ' '}")
+
+
+def _unfolded(source: Source, statement: cst.ImportFrom, place: int, name: str) -> Change:
+    """An import that gets too long for its line, with a line for each name as black would write it."""
+    assert not isinstance(statement.names, cst.ImportStar)
+    spans = [source.range(alias) for alias in statement.names]
+    names = [source.text[source.range(alias.name)[0] : end].rstrip(" ,") for alias, (_, end) in
+             zip(statement.names, spans, strict=True)]  # fmt: skip
+    names.insert(place, name)
+    newline, step = source.module.default_newline, source.module.default_indent
+    listed = "".join(f"{step}{written},{newline}" for written in names)
+    return Change(spans[0][0], spans[-1][1], f"({newline}{listed})")
 
 
 def _sort_key(name: str) -> tuple[bool, bool, str]:
