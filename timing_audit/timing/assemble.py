@@ -33,8 +33,9 @@ class Roles:
 
 
 def run(
-    frame: Frame, function: Function | None, block: Block, calls: Calls, inference: Inference, roles: Callable[[], Roles]
-) -> tuple[Facts, Flow]:
+    frame: Frame, function: Function | None, block: Block, calls: Calls, inference: Inference,
+    roles: Callable[[], Roles],
+) -> tuple[Facts, Flow]:  # fmt: skip
     """The facts of one body, and the run behind them; `roles` are those of its class's events."""
     flow = Flow(frame, function, block, calls, inference)
     found = flow.run()

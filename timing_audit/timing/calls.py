@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple, Protocol, Union
+from typing import NamedTuple, Protocol
 
 from timing_audit.model.pack import CallRule, SetterRule
 from timing_audit.model.program import (
@@ -19,7 +19,7 @@ from timing_audit.timing.walk import terminal
 ENTERING = frozenset(("enter_context", "enter_async_context"))
 HEARD = frozenset((Call, With, Return, Nested))
 """The nodes of a body by which it may have to do with time."""
-Heard = Union[Call, With, Return, Nested]
+Heard = Call | With | Return | Nested
 
 
 class Role(NamedTuple):
@@ -91,7 +91,9 @@ class Calls:
             return self._may_matter(frame, node)
         if type(node) is With:
             return any(self.may_be_kept(item.context) for item in node.items)
-        return type(node) is Nested or (type(node) is Return and type(node.value) is Attr and self.may_be_kept(node.value))
+        if type(node) is Return:
+            return type(node.value) is Attr and self.may_be_kept(node.value)
+        return type(node) is Nested
 
     def _may_matter(self, frame: Frame, call: Call) -> bool:
         """Whether the call may have a role, or enters what may be a timer."""

@@ -42,9 +42,8 @@ class Reached:
         """The lines of one phase."""
         key = (ref, phase)
         if key not in self._known:
-            ways = {
-                self.way(state.frame, state.phase) for state in self._cycle.states.get(ref, ()) if state.phase.name == phase
-            }
+            states = [state for state in self._cycle.states.get(ref, ()) if state.phase.name == phase]
+            ways = {self.way(state.frame, state.phase) for state in states}
             self._known[key] = frozenset().union(*(self._walk(frame, walked).lines for frame, walked in ways))
         return self._known[key]
 

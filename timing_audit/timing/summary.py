@@ -73,9 +73,7 @@ class Summarizer:
     def _running(self, states: Sequence[State], worker: str, phase: str) -> tuple[int, ...]:
         """Which of the states belong to a row, by their places."""
         return tuple(
-            place
-            for place, state in enumerate(states)
-            if state.phase.name == phase and self._runs_under(state, worker)
+            place for place, state in enumerate(states) if state.phase.name == phase and self._runs_under(state, worker)
         )
 
     def _share(self, ref: FunctionRef, places: tuple[int, ...], phase: str) -> Share:
