@@ -105,7 +105,7 @@ class Audit:
         summarizer = self._summarizer(facts, describer)
         functions = tuple(describer.function(unit, ref) for unit in files for ref in functions_of(unit))
         target = self._target(facts)
-        return Grapher(facts, describer, summarizer).graph(target, functions, len(self._skipped()))
+        return Grapher(facts, describer, summarizer).graph(target, functions, len(self.skipped()))
 
     def hot_calls(
         self, choice: Choice
@@ -254,7 +254,7 @@ class Audit:
             brackets=tuple(brackets),
             regions=tuple(region for ref in sorted(facts.statements) for region in describer.regions(ref)),
             findings=(),
-            skipped=self._skipped(),
+            skipped=self.skipped(),
             summary=Summary(tuple(_rows(summarizer, facts)), summarizer.frontier(), wrappers, self._parsed()),
             next=(),
         )
@@ -265,7 +265,8 @@ class Audit:
     def _target(self, facts: Facts) -> Target:
         return Target(self._tree.label, self._tree.package, self._tree.version, _entry_names(facts.cycle.path))
 
-    def _skipped(self) -> tuple[Skipped, ...]:
+    def skipped(self) -> tuple[Skipped, ...]:
+        """The files that could not be read or parsed, of those that had to be."""
         problems = {problem.file: problem.reason for problem in self._library.problems}
         problems |= {
             unit.path: f"the function on line {unit.module.too_deep[0]} is too deeply nested"
@@ -405,7 +406,8 @@ def plan(
         raise TimingAuditError(f"{tree.label} has no helper that times named stages", hint=hint, exit_code=USAGE)
     backend = load_backend(choice.backend, folders, helper)
     made = Planner(tree, chosen, backend, helper, known).plan(calls)
-    return made._replace(notes=kernels_moved(made, kernels) if choice.layout == BLOCK else ())
+    notes = kernels_moved(made, kernels) if choice.layout == BLOCK else ()
+    return made._replace(notes=notes, skipped=run.skipped())
 
 
 @contextmanager

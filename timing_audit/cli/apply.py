@@ -72,7 +72,15 @@ def apply(
             say(f"{len(plan.refusals)} regions refused; without --dry-run the plan says why")
     else:
         _print(tree, plan, choice, form, (), _following(target), everything=everything)
-    return fail("the tree is not as apply would leave it", GATE_FAILED) if check and changing else 0
+    return max(
+        fail("the tree is not as apply would leave it", GATE_FAILED) if check and changing else 0, _incomplete(plan)
+    )
+
+
+def _incomplete(plan: Plan) -> int:
+    for entry in plan.skipped:
+        say(f"{entry.file}: skipped, no timer in it: {entry.reason}")
+    return UNAUDITABLE if plan.skipped else 0
 
 
 def _open(settings: Settings, target: str | None, into: str | None) -> Tree:
@@ -117,7 +125,7 @@ def _write(
         _tell(len(done.files), plan, following, into)
     if done.changed:
         return fail(f"changed meanwhile and left alone: {', '.join(done.changed)}", UNAUDITABLE)
-    return 0
+    return _incomplete(plan)
 
 
 def _tell(files: int, plan: Plan, following: list[list[str]], into: str | None) -> None:
@@ -128,7 +136,9 @@ def _tell(files: int, plan: Plan, following: list[list[str]], into: str | None) 
     if not following:
         return
     command = f"PYTHONPATH={into} python -m sglang.launch_server ..." if into else "python -m sglang.launch_server ..."
-    sys.stdout.write(f"restart the engine to load them; switch on with\n  TIMING_AUDIT=device {command}\n")
+    variables = "TIMING_AUDIT_DIR=RUN_DIR TIMING_AUDIT=device"
+    sys.stdout.write(f"restart the engine to load them; switch on with\n  {variables} {command}\n")
+    sys.stdout.write("read what they write with\n  timing-audit report RUN_DIR\n")
     sys.stdout.write(f"take them out with\n  {' '.join(following[-1])}\n")
 
 

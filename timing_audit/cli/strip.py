@@ -42,9 +42,13 @@ def _show(tree: Tree, *, dry_run: bool) -> int:
     from timing_audit.codemod.strip import plan_strip
 
     found = plan_strip(tree)
+    for entry in found.stuck:
+        say(f"{entry.file}: its timers cannot be taken out: {entry.reason}")
     if dry_run:
         sys.stdout.buffer.write(patch([c._replace(path=tree.origin(c.path)) for c in found.changes]))
-        return 0
+        return UNAUDITABLE if found.stuck else 0
+    if found.stuck:
+        return UNAUDITABLE
     return fail(f"{len(found.changes)} files are not as they were", GATE_FAILED) if found.changes else 0
 
 

@@ -10,7 +10,8 @@ from timing_audit.codemod.hunks import undo, undo_moved
 from timing_audit.codemod.manifest import MANIFEST, RUNTIME, Manifest, digest, parse
 from timing_audit.codemod.statements import Refused, Source
 from timing_audit.codemod.text import MARKED, unmark
-from timing_audit.codemod.verify import same_tree
+from timing_audit.codemod.verify import only_probes_gone, same_tree
+from timing_audit.errors import UNAUDITABLE, TimingAuditError
 from timing_audit.source.decode import Unreadable, decode, encode
 from timing_audit.source.tree import Tree
 
@@ -37,7 +38,10 @@ def read(tree: Tree, path: str) -> bytes | None:
     where = tree.disk_path(path)
     if where is None or not where.is_file():
         return None
-    return where.read_bytes()
+    try:
+        return where.read_bytes()
+    except OSError as error:
+        raise TimingAuditError(f"{path} cannot be read: {error.strerror or error}", exit_code=UNAUDITABLE) from None
 
 
 class Original:
@@ -79,7 +83,10 @@ class Original:
 
 def _unmarked(path: str, data: bytes) -> bytes:
     file = decode(path, data)
-    return encode(file, unmark(Source(file.text)))
+    bare = unmark(Source(file.text))
+    if not only_probes_gone(file.text, bare):
+        raise Refused("its timers cannot be told apart from later edits: take them out by hand")
+    return encode(file, bare)
 
 
 def without_probes(tree: Tree, known: Mapping[str, Manifest]) -> Tree:

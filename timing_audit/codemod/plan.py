@@ -14,10 +14,12 @@ from timing_audit.codemod.backends import Backend
 from timing_audit.codemod.calls import under
 from timing_audit.codemod.hunks import edits
 from timing_audit.codemod.manifest import MANIFEST, RUNTIME, Entry, Manifest, Version, digest, dump, plan_hash
-from timing_audit.codemod.original import Original
+from timing_audit.codemod.original import Original, read
 from timing_audit.codemod.statements import Refused, Source, Spot
-from timing_audit.codemod.text import Insert, insert
+from timing_audit.codemod.strip import is_ours
+from timing_audit.codemod.text import MARKED, Insert, insert
 from timing_audit.codemod.verify import verify
+from timing_audit.errors import UNAUDITABLE, USAGE, TimingAuditError
 from timing_audit.model.edit import (
     BLOCK,
     CYCLE,
@@ -214,19 +216,37 @@ class Planner:
         return f"{self._tree.package}/" if self._tree.package else path[: path.rfind("/") + 1]
 
     def _changes(self, probes: tuple[Probe, ...], edited: Mapping[str, tuple[bytes, bytes]]) -> tuple[FileChange, ...]:
-        old = {f"{home}{path}" for home, manifest in self._known.items() for path in manifest.files}
+        inside = set(self._tree.paths)
         changes = []
-        for path in sorted({*edited, *old}):
-            now = self._tree.raw(path)
-            original, after = edited[path] if path in edited else (self._original.original(path),) * 2
+        for path in sorted({*edited, *(path for path in self._old() if path in inside)}):
+            now, original = self._tree.raw(path), self._bare(path)
+            after = edited[path][1] if path in edited else original
             changes.append(FileChange(path, now, after, edits(original, after)))
         if self._choice.permanent:
+            for home in sorted(self._known):
+                changes += self._own(home, (), {}, None)
             return tuple(change for change in changes if change.before != change.after)
         homes = sorted({self._home(path) for path in edited})
         runtime = self._runtime(probes) if probes else None
         for home in sorted({*homes, *self._known}):
             changes += self._own(home, probes, edited, runtime if home in homes else None)
         return tuple(changes)
+
+    def _old(self) -> list[str]:
+        """The files into which an earlier apply put timers. Raises TimingAuditError where the target lacks some."""
+        found = [f"{home}{path}" for home, manifest in self._known.items() for path in manifest.files]
+        inside = set(self._tree.paths)
+        for path in found:
+            if path not in inside and MARKED in (read(self._tree, path) or b""):
+                hint = "apply to the whole package, or strip it first"
+                raise TimingAuditError(f"{path} holds timers and is no part of the target", hint=hint, exit_code=USAGE)
+        return found
+
+    def _bare(self, path: str) -> bytes:
+        try:
+            return self._original.original(path)
+        except (Refused, Unreadable) as reason:
+            raise TimingAuditError(f"{path}: {reason}", hint="nothing was changed", exit_code=UNAUDITABLE) from None
 
     def _own(
         self, home: str, probes: tuple[Probe, ...], edited: Mapping[str, tuple[bytes, bytes]], runtime: bytes | None
@@ -243,14 +263,13 @@ class Planner:
             choice.detail, choice.backend, choice.layout, tree.package, tree.version, sha, probes, files
         )  # fmt: skip
         wanted = dump(manifest) if files else None
-        changes = [FileChange(f"{home}{MANIFEST}", self._now(f"{home}{MANIFEST}"), wanted)]
-        source = runtime if files else None
-        changes.append(FileChange(f"{home}{RUNTIME}", self._now(f"{home}{RUNTIME}"), source))
+        changes = [FileChange(f"{home}{MANIFEST}", read(tree, f"{home}{MANIFEST}"), wanted)]
+        source, present = runtime if files else None, read(tree, f"{home}{RUNTIME}")
+        if present is not None and not is_ours(RUNTIME, present):
+            what = f"{home}{RUNTIME} is there already and is none of ours"
+            raise TimingAuditError(what, hint="move it, or leave this tree alone", exit_code=UNAUDITABLE)
+        changes.append(FileChange(f"{home}{RUNTIME}", present, source))
         return [change for change in changes if change.before is not None or change.after is not None]
-
-    def _now(self, path: str) -> bytes | None:
-        where = self._tree.disk_path(path)
-        return where.read_bytes() if where is not None and where.is_file() else None
 
     def _runtime(self, probes: tuple[Probe, ...]) -> bytes | None:
         if self._backend.source is None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -42,11 +44,32 @@ class Spot(NamedTuple):
     step: str
 
 
+LARGEST_CHARACTERS = 2_000_000
+
+
+def _bounded(text: str) -> None:
+    """Refuses what libcst's parser, which nests without a limit of its own, would not survive."""
+    if len(text) > LARGEST_CHARACTERS:
+        raise Refused(f"larger than {LARGEST_CHARACTERS:,} characters")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            ast.parse(text)
+        except SyntaxError as error:
+            if "nested" in str(error):
+                raise Refused("too deeply nested") from None
+        except (RecursionError, MemoryError):
+            raise Refused("too deeply nested") from None
+        except ValueError as error:
+            raise Refused(f"cannot be parsed: {error}") from None
+
+
 class Source:
     """A parsed module. Raises Refused where it cannot be parsed, or not be written back to the byte."""
 
     def __init__(self, text: str) -> None:
         self.text = text
+        _bounded(text)
         try:
             module = cst.parse_module(text)
             if module.code != text:

@@ -14,6 +14,8 @@ from timing_audit.model.source import Skipped
 from timing_audit.source.decode import Unreadable
 from timing_audit.source.tree import Tree
 
+OWN = RUNTIME.removesuffix(".py").encode()
+
 
 class Strip(NamedTuple):
     """The changes, the files that changed since apply, and those whose probes cannot be taken out."""
@@ -63,9 +65,30 @@ def plan_strip(tree: Tree) -> Strip:
     changes = [found for found in restored if isinstance(found, FileChange)]
     stuck = [found for found in restored if isinstance(found, Skipped)]
     edited = [entry.file for entry in held(tree, known) if entry.state == "edited"]
-    if not stuck:
+    stuck += _unmarked_users(tree, {change.path for change in changes})
+    if not stuck and not _used_elsewhere(tree, known):
         changes += _own(tree)
     return Strip(tuple(change for change in changes if change.before != change.after), tuple(edited), tuple(stuck))
+
+
+def _unmarked_users(tree: Tree, restored: set[str]) -> Iterator[Skipped]:
+    """Files that use the generated module although no mark of ours is left in them."""
+    for path in tree.paths:
+        if path in restored or path.endswith(RUNTIME):
+            continue
+        try:
+            data = tree.raw(path)
+        except Unreadable:
+            continue
+        if OWN in data and MARKED not in data:
+            yield Skipped(path, f"it names {OWN.decode()}, but the marks of its timers are gone: take them out by hand")
+
+
+def _used_elsewhere(tree: Tree, known: dict[str, Manifest]) -> bool:
+    """Whether files of the package that are no part of the target still hold timers."""
+    inside = set(tree.paths)
+    others = (f"{home}{path}" for home, manifest in known.items() for path in manifest.files)
+    return any(MARKED in (read(tree, path) or b"") for path in others if path not in inside)
 
 
 def _restored(original: Original, path: str, data: bytes) -> FileChange | Skipped:
@@ -79,9 +102,10 @@ def _own(tree: Tree) -> Iterator[FileChange]:
     for home in homes(tree):
         for name in (RUNTIME, MANIFEST):
             data = read(tree, f"{home}{name}")
-            if data is not None and _is_ours(name, data):
+            if data is not None and is_ours(name, data):
                 yield FileChange(f"{home}{name}", data, None)
 
 
-def _is_ours(name: str, data: bytes) -> bool:
+def is_ours(name: str, data: bytes) -> bool:
+    """Whether a file was put in by apply."""
     return name == MANIFEST or b"put in by timing-audit" in data[:400]

@@ -20,6 +20,9 @@ IN_PLACE = ", in place of a blank line"
 NO_ROOM = "layout lines: no line of the module has room for the import"
 
 
+DEFINES = re.compile(r"\b(?:def|class)\b")
+
+
 def mark(number: int) -> str:
     """The comment that tells a probe from what others wrote."""
     return f"  # timing: probe {number}"
@@ -140,6 +143,14 @@ def _first_free(source: Source) -> int:
     return first
 
 
+def _first_definition(source: Source) -> int:
+    """The place of the first statement of the module that defines something: before it no probe can run."""
+    for place, node in enumerate(source.module.body):
+        if not isinstance(node, cst.SimpleStatementLine) and DEFINES.search(source.module.code_for_node(node)):
+            return place
+    return len(source.module.body)
+
+
 def _is_future(small: cst.BaseSmallStatement) -> bool:
     return (
         isinstance(small, cst.ImportFrom) and isinstance(small.module, cst.Name) and small.module.value == "__future__"
@@ -154,7 +165,7 @@ def _is_import(node: cst.CSTNode) -> bool:
 
 def _hosting_line(source: Source) -> cst.SimpleStatementLine | None:
     """The statement of the module whose line takes the import: a plain import if there is one."""
-    body = source.module.body[max(_first_free(source) - 1, 0) :]
+    body = source.module.body[max(_first_free(source) - 1, 0) : _first_definition(source)]
     lines = [
         node
         for node in body
@@ -174,9 +185,9 @@ def _blank_line(source: Source) -> int | None:
     body = source.module.body
     ends = [0, *(source.lines(node)[1] for node in body)]
     begins = [*(_first_line(source, node) for node in body), len(source.starts)]
-    for place in range(_first_free(source), len(ends)):
+    for place in range(_first_free(source), min(len(ends), _first_definition(source) + 1)):
         for line in range(ends[place] + 1, begins[place]):
-            if line < len(source.starts) and not source.line_text(line).strip() and line > 2:
+            if line < len(source.starts) and not source.line_text(line).strip("\r\n") and line > 2:
                 return line
     return None
 

@@ -6,7 +6,10 @@ import ast
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 
+from timing_audit.codemod.manifest import RUNTIME
 from timing_audit.codemod.statements import Refused
+
+OWN = RUNTIME.removesuffix(".py")
 
 
 def verify(before: str, after: str, items: Collection[str], imported: str, *, unmoved: bool) -> None:
@@ -25,6 +28,43 @@ def verify(before: str, after: str, items: Collection[str], imported: str, *, un
 def same_tree(left: str, right: str) -> bool:
     """Whether two texts mean the same."""
     return ast.dump(_parse(left)) == ast.dump(_parse(right))
+
+
+def only_probes_gone(marked: str, bare: str) -> bool:
+    """Whether a text is the marked one without its probes and their import, and nothing else is gone or left."""
+    tree = _parse(marked)
+    aliases = {name for node in ast.walk(tree) for name in _aliases(node)}
+    return not aliases or ast.dump(_Bare(aliases).visit(tree)) == ast.dump(_parse(bare))
+
+
+def _aliases(node: ast.AST) -> list[str]:
+    names = node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else []
+    return [found.asname or found.name for found in names if found.name.rpartition(".")[2] == OWN]
+
+
+class _Bare(ast.NodeTransformer):
+    """Takes out what hangs on the generated module."""
+
+    def __init__(self, aliases: set[str]) -> None:
+        self._aliases = aliases
+
+    def visit_With(self, node: ast.With) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        node.items = [item for item in node.items if not self._is_probe(item.context_expr)]
+        return node if node.items else node.body
+
+    def visit_Import(self, node: ast.Import) -> ast.AST | None:
+        return self._imported(node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
+        return self._imported(node)
+
+    def _imported(self, node: ast.Import | ast.ImportFrom) -> ast.AST | None:
+        node.names = [found for found in node.names if found.name.rpartition(".")[2] != OWN]
+        return node if node.names else None
+
+    def _is_probe(self, expr: ast.expr) -> bool:
+        return isinstance(expr, ast.Attribute) and isinstance(expr.value, ast.Name) and expr.value.id in self._aliases
 
 
 def _parse(text: str) -> ast.Module:

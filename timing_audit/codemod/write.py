@@ -164,7 +164,10 @@ def _forget(steps: Sequence[_Step]) -> None:
 
 def _prepare(step: _Step, part: Path) -> None:
     """The new bytes beside the file, on the disk, with its mode and owner."""
-    with open(part, "wb") as stream:
+    part.unlink(missing_ok=True)
+    # Whatever else stands at this name, a link above all, is never written through.
+    made = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    with open(made, "wb") as stream:
         stream.write(step.after or b"")
         stream.flush()
         os.fsync(stream.fileno())

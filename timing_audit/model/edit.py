@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from timing_audit.model.report import Timed
+from timing_audit.model.source import Skipped
 
 CYCLE, STAGE, FUNCTION = "cycle", "stage", "function"
 LINES, BLOCK = "lines", "block"
@@ -87,13 +88,17 @@ class FileChange(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Everything that apply will do. `timed` counts regions that need no probe; `notes` are for the user."""
+    """Everything that apply will do. `timed` counts regions that need no probe; `notes` are for the user.
+
+    `skipped` are the files that could not be read or parsed, and so hold no probe.
+    """
 
     probes: tuple[Probe, ...]
     refusals: tuple[Refusal, ...]
     timed: int
     changes: tuple[FileChange, ...]
     notes: tuple[str, ...]
+    skipped: tuple[Skipped, ...] = ()
 
 
 class Helper(NamedTuple):
