@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -157,6 +158,12 @@ def test_what_was_replaced_is_put_back(engine: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 def test_a_read_only_tree_names_the_way_out(engine: Path) -> None:
+    # Not below pytest's folder: another session of pytest shuts that to all but its own user.
+    with tempfile.TemporaryDirectory() as folder:
+        _try_to_write(Path(shutil.copytree(engine, Path(folder, "engine"))))
+
+
+def _try_to_write(engine: Path) -> None:
     files = hashes(engine)
     target = str(engine / "python")
     program = (
