@@ -56,13 +56,11 @@ class Expressions:
 
     def at(self, node: Node, place: int) -> Expr:
         """The expression that the child at a place stands for."""
-        child = node.child(place)
-        return NONE if child is None else self.build(child)
+        return self.build(node.child(place))
 
     def text_at(self, node: Node, place: int) -> str:
         """The source text of the child at a place."""
-        child = node.child(place)
-        return "" if child is None else self.text(child)
+        return self.text(node.child(place))
 
     def field(self, node: Node, name: str) -> Expr | None:
         """The expression in a field of the node; None where the field is empty."""

@@ -50,8 +50,9 @@ class Statements(Expressions):
         return (Evaluate(self.build(child), "", *lines(node)),)
 
     def _assignment(self, node: Node) -> Assign:
-        if node.child_count == 3 and (value := node.child(2)) is not None and value.type not in ("assignment", "type"):
-            return Assign((self.at(node, 0),), self.build(value), None, "", *lines(node))
+        right = node.child(2) if node.child_count == 3 else None
+        if right is not None and right.type not in ("assignment", "type"):
+            return Assign((self.at(node, 0),), self.build(right), None, "", *lines(node))
         targets, value = [self.required(node, "left")], node.child_by_field_name("right")
         while value is not None and value.type == "assignment":
             targets.append(self.required(value, "left"))

@@ -141,7 +141,7 @@ def _heard(block: Block) -> list[Heard]:
         for part in group:
             if isinstance(part, tuple) and type(part) is not Name:
                 pending.append(part)
-                if type(part) in HEARD:
+                if isinstance(part, HEARD):
                     found.append(part)
     return found
 

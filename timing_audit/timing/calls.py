@@ -17,7 +17,7 @@ from timing_audit.timing.needles import Needles
 from timing_audit.timing.walk import terminal
 
 ENTERING = frozenset(("enter_context", "enter_async_context"))
-HEARD = frozenset((Call, With, Return, Nested))
+HEARD = (Call, With, Return, Nested)
 """The nodes of a body by which it may have to do with time."""
 Heard = Call | With | Return | Nested
 
