@@ -24,7 +24,10 @@ class Names(dict[str, Name]):
 
 
 class Expressions:
-    """Builds expressions of one file; `source` are the bytes that were parsed."""
+    """Builds expressions of one file; `source` are the bytes that were parsed.
+
+    A child by its place costs half of one by its field; where comments stand between the children, fields tell.
+    """
 
     def __init__(self, source: bytes) -> None:
         self.source = source
@@ -51,16 +54,6 @@ class Expressions:
             return self._names[self.text(node)]
         maker = MAKERS.get(kind)
         return maker(self, node) if maker else self._opaque(node)
-
-    # A child by its place costs half of one by its field; where comments stand between them, fields tell.
-
-    def at(self, node: Node, place: int) -> Expr:
-        """The expression that the child at a place stands for."""
-        return self.build(node.child(place))
-
-    def text_at(self, node: Node, place: int) -> str:
-        """The source text of the child at a place."""
-        return self.text(node.child(place))
 
     def field(self, node: Node, name: str) -> Expr | None:
         """The expression in a field of the node; None where the field is empty."""
@@ -106,7 +99,7 @@ class Expressions:
 
     def _attribute(self, node: Node) -> Expr:
         if node.child_count == 3:
-            return Attr(self.at(node, 0), self.text_at(node, 2))
+            return Attr(self.build(node.child(0)), self.text(node.child(2)))
         name = node.child_by_field_name("attribute")
         return Attr(self.required(node, "object"), self.text(name) if name else "")
 
@@ -120,7 +113,7 @@ class Expressions:
                 self._argument(child, args, keywords)
         elif arguments is not None:
             args.append(self.build(arguments))
-        function = self.at(node, 0) if plain else self.required(node, "function")
+        function = self.build(node.child(0)) if plain else self.required(node, "function")
         row, column = node.start_point
         return Call(
             function, tuple(args), tuple(keywords), row + 1, self.column(row, column), node.end_point[0] + 1
@@ -131,7 +124,7 @@ class Expressions:
         if kind == "identifier":
             args.append(self._names[self.text(node)])
         elif kind == "keyword_argument" and node.child_count == 3:
-            keywords.append(Keyword(self.text_at(node, 0), self.at(node, 2)))
+            keywords.append(Keyword(self.text(node.child(0)), self.build(node.child(2))))
         elif kind == "keyword_argument":
             name = node.child_by_field_name("name")
             keywords.append(Keyword(self.text(name) if name else "", self.required(node, "value")))
@@ -145,7 +138,7 @@ class Expressions:
 
     def _subscript(self, node: Node) -> Expr:
         if node.child_count == 4:
-            return Subscript(self.at(node, 0), self.at(node, 2))
+            return Subscript(self.build(node.child(0)), self.build(node.child(2)))
         index = node.children_by_field_name("subscript")
         if len(index) == 1:
             return Subscript(self.required(node, "value"), self.build(index[0]))
@@ -171,7 +164,7 @@ class Expressions:
 
     def _binary(self, node: Node) -> Expr:
         if node.child_count == 3:
-            return Binary(self.text_at(node, 1), self.at(node, 0), self.at(node, 2))
+            return Binary(self.text(node.child(1)), self.build(node.child(0)), self.build(node.child(2)))
         operator = node.child_by_field_name("operator")
         return Binary(
             self.text(operator) if operator else "", self.required(node, "left"), self.required(node, "right")
@@ -179,7 +172,7 @@ class Expressions:
 
     def _logical(self, node: Node) -> Expr:
         if node.child_count == 3:
-            return Logical(self.text_at(node, 1), self.at(node, 0), self.at(node, 2))
+            return Logical(self.text(node.child(1)), self.build(node.child(0)), self.build(node.child(2)))
         operator = node.child_by_field_name("operator")
         return Logical(
             self.text(operator) if operator else "", self.required(node, "left"), self.required(node, "right")
@@ -193,9 +186,9 @@ class Expressions:
 
     def _compare(self, node: Node) -> Expr:
         if node.child_count == 3:
-            op = self.text_at(node, 1)
+            op = self.text(node.child(1))
             if op in SYMBOLS:
-                return Compare((self.at(node, 0), self.at(node, 2)), (op,))
+                return Compare((self.build(node.child(0)), self.build(node.child(2))), (op,))
         ops = " ".join(self.text(op) for op in node.children_by_field_name("operators"))
         return Compare(self.parts(node), tuple(ops.replace("is not", "is-not").replace("not in", "not-in").split()))
 

@@ -52,7 +52,7 @@ class Statements(Expressions):
     def _assignment(self, node: Node) -> Assign:
         right = node.child(2) if node.child_count == 3 else None
         if right is not None and right.type not in ("assignment", "type"):
-            return Assign((self.at(node, 0),), self.build(right), None, "", *lines(node))
+            return Assign((self.build(node.child(0)),), self.build(right), None, "", *lines(node))
         targets, value = [self.required(node, "left")], node.child_by_field_name("right")
         while value is not None and value.type == "assignment":
             targets.append(self.required(value, "left"))
