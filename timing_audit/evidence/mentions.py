@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-DEFINITION = re.compile(rb"^([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
+DEFINITION = re.compile(rb"\n([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)")
 CLOCKS = (
     b"perf_counter", b"process_time", b"monotonic", b"time.time", b"time_ns", b"default_timer", b"elapsed_time",
     b"enable_timing", b"record_function", b"range_push", b"nvtx", b"datetime.now", b"synchronize",
@@ -104,7 +104,8 @@ def _in_word(byte: bytes) -> bool:
 
 def _holding(path: str, source: bytes, hits: list[int]) -> list[Named]:
     """The definitions around some places; one ends before the first line that is indented no deeper."""
-    found = [(match.start(), len(match[1]), match[2]) for match in DEFINITION.finditer(source)]
+    # The line end in front is quicker to find than any begin of a line; places in the source are those behind it.
+    found = [(match.start(), len(match[1]), match[2]) for match in DEFINITION.finditer(b"\n" + source)]
     holding: list[Named] = []
     for order, (start, indent, name) in enumerate(found):
         if name.startswith((b"__", b"test")):

@@ -69,6 +69,7 @@ class Explorer:
         self._sorted: dict[tuple[Frame, Phase], tuple[frozenset[Fact], list[Edge]]] = {}
         self._moded: dict[tuple[Frame, Phase], tuple[int, list[Edge]]] = {}
         self._next: dict[State, tuple[int, list[tuple[Edge, State]]]] = {}
+        self._walks: dict[tuple[Frame, Phase], Walker] = {}
         self._plain: dict[FunctionRef, bool] = {}
         self._goes_on: dict[tuple[FunctionRef | None, str], bool] = {}
         evaluator.attributes.hints = {rule.name: rule.classes for rule in engine.hints}
@@ -225,6 +226,11 @@ class Explorer:
         """The phase for which a body is read: phases that it cannot tell apart are read as one."""
         return self._asked(frame, phase)
 
+    def walked(self, frame: Frame, phase: Phase) -> Walker:
+        """The last walk over a body, for a phase as it is read."""
+        self._facts(frame, phase)
+        return self._walks[frame, phase]
+
     def _with_modes(self, frame: Frame, edges: list[Edge], phase: Phase) -> Iterator[Edge]:
         """The edges of a body that was read for any phase, with the modes that this one has at each."""
         restored = frame.function is not None and self.engine.is_target_call(frame.function)
@@ -287,7 +293,9 @@ class Explorer:
         unit = self.library.unit(frame.path)
         if unit is None:
             return NOTHING
-        walker = Walker(self.evaluator, self.phases, self.engine, frame, Phase(name, modes))
+        walker = self._walks[frame, Phase(name, modes)] = Walker(
+            self.evaluator, self.phases, self.engine, frame, Phase(name, modes)
+        )
         walker.run(unit.opening if frame.function is None else self.library.body(frame.function))
         facts: frozenset[Fact] = frozenset((*walker.edges, *(Effect(mode) for mode in walker.effects)))
         return cast("Values", facts)

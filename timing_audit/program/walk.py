@@ -59,6 +59,7 @@ class Walker:
         self.edges: list[Edge] = []
         self.effects: set[str] = set()
         self.calls: list[Call] = []
+        self.lines: set[int] = set()
 
     def run(self, body: Block) -> None:
         """Walks the body as far as the phase takes it."""
@@ -102,6 +103,7 @@ class Walker:
         """Whether the end of the block may be reached."""
         for statement in body:
             self._line = statement.line
+            self.lines.add(statement.line)
             if not self._statement(statement):
                 return False
         return True

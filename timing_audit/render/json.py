@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, cast
 
 from timing_audit import __version__
 from timing_audit.model.drift import Drift
 from timing_audit.model.graph import CallGraph, Chain, GraphCall, GraphNode, OffPath
 from timing_audit.model.report import CONFIDENCE, Report, Row, Summary
 from timing_audit.render.drift import drift_document
+from timing_audit.render.layout import laid_out
 
 SCHEMA = 1
+PLAIN = frozenset((str, int, bool, type(None)))
 
 
 def render_json(report: Report, drift: Drift | None = None) -> str:
     """One document, the same bytes for the same report; with a `drift` where there was a baseline."""
     more = {} if drift is None else {"drift": drift_document(drift)}
-    return json.dumps(document(report) | more, indent=1, ensure_ascii=False) + "\n"
+    return laid_out(document(report) | more)
 
 
 def document(report: Report) -> dict[str, object]:
@@ -58,7 +59,7 @@ def render_graph_json(
         "to": asked,
         "next": [list(command) for command in following],
     }
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    return laid_out(document)
 
 
 def _chain(chain: Chain) -> dict[str, object]:
@@ -78,22 +79,28 @@ def _call(call: GraphCall) -> dict[str, object]:
 
 
 class _Fact(Protocol):
-    def _asdict(self) -> dict[str, object]: ...
+    @property
+    def _fields(self) -> tuple[str, ...]: ...
+
+    def __iter__(self) -> Iterator[object]: ...
 
 
 def _plain(value: object) -> object:
     """Facts become objects and tuples lists, at any depth."""
-    if isinstance(value, tuple):
-        asdict = getattr(value, "_asdict", None)
-        return [_plain(item) for item in value] if asdict is None else {k: _plain(v) for k, v in asdict().items()}
-    if value is None or isinstance(value, (str, int)):
+    kind = type(value)
+    if kind in PLAIN:
         return value
+    if isinstance(value, tuple):
+        if kind is tuple:
+            return [item if type(item) is str else _plain(item) for item in value]
+        return _fields(cast("_Fact", value))
     raise TypeError(f"{type(value).__name__} has no place in a report")
 
 
 def _fields(fact: _Fact, leave: str = "") -> dict[str, object]:
     """The fields of a fact, less some that only other renderers need."""
-    return {name: _plain(value) for name, value in fact._asdict().items() if name not in leave.split()}
+    left = leave.split()
+    return {name: _plain(value) for name, value in zip(fact._fields, fact, strict=True) if name not in left}
 
 
 def _row(row: Row) -> dict[str, object]:

@@ -15,12 +15,25 @@ LONGEST_FSTRING = 200
 NONE = Const(None)
 
 
+class Names(dict[str, Name]):
+    """Names by their text, each made once: half of all nodes are names, and making one costs more than a look-up."""
+
+    def __missing__(self, text: str) -> Name:
+        made = self[text] = Name(text)
+        return made
+
+
 class Expressions:
-    """Builds expressions of one file; `source` are the bytes that were parsed."""
+    """Builds expressions of one file; `source` are the bytes that were parsed.
+
+    A child by its place costs half of one by its field; where comments stand between the children, fields tell.
+    """
 
     def __init__(self, source: bytes) -> None:
         self.source = source
-        self._lines = None if source.isascii() else source.split(b"\n")
+        self._names = Names()
+        self._ascii = source.decode("ascii") if source.isascii() else None
+        self._lines = None if self._ascii is not None else source.split(b"\n")
 
     def column(self, row: int, byte_column: int) -> int:
         """The 1-based character column of a byte column."""
@@ -30,11 +43,16 @@ class Expressions:
 
     def text(self, node: Node) -> str:
         """The source text of a node."""
+        if self._ascii is not None:
+            return self._ascii[node.start_byte : node.end_byte]
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def build(self, node: Node) -> Expr:
         """The expression that a node stands for."""
-        maker = MAKERS.get(node.type)
+        kind = node.type
+        if kind == "identifier":
+            return self._names[self.text(node)]
+        maker = MAKERS.get(kind)
         return maker(self, node) if maker else self._opaque(node)
 
     def field(self, node: Node, name: str) -> Expr | None:
@@ -79,30 +97,35 @@ class Expressions:
     def _opaque(self, node: Node) -> Expr:
         return Opaque(self.parts(node))
 
-    def _name(self, node: Node) -> Expr:
-        return Name(self.text(node))
-
     def _attribute(self, node: Node) -> Expr:
+        if node.child_count == 3:
+            return Attr(self.build(node.child(0)), self.text(node.child(2)))
         name = node.child_by_field_name("attribute")
         return Attr(self.required(node, "object"), self.text(name) if name else "")
 
     def _call(self, node: Node) -> Expr:
-        start, arguments = node.start_point, node.child_by_field_name("arguments")
+        plain = node.child_count == 2
         args: list[Expr] = []
         keywords: list[Keyword] = []
+        arguments = node.child(1) if plain else node.child_by_field_name("arguments")
         if arguments is not None and arguments.type == "argument_list":
             for child in arguments.named_children:
                 self._argument(child, args, keywords)
         elif arguments is not None:
             args.append(self.build(arguments))
+        function = self.build(node.child(0)) if plain else self.required(node, "function")
+        row, column = node.start_point
         return Call(
-            self.required(node, "function"), tuple(args), tuple(keywords),
-            start.row + 1, self.column(start.row, start.column), node.end_point.row + 1,
+            function, tuple(args), tuple(keywords), row + 1, self.column(row, column), node.end_point[0] + 1
         )  # fmt: skip
 
     def _argument(self, node: Node, args: list[Expr], keywords: list[Keyword]) -> None:
         kind = node.type
-        if kind == "keyword_argument":
+        if kind == "identifier":
+            args.append(self._names[self.text(node)])
+        elif kind == "keyword_argument" and node.child_count == 3:
+            keywords.append(Keyword(self.text(node.child(0)), self.build(node.child(2))))
+        elif kind == "keyword_argument":
             name = node.child_by_field_name("name")
             keywords.append(Keyword(self.text(name) if name else "", self.required(node, "value")))
         elif kind == "dictionary_splat":
@@ -114,6 +137,8 @@ class Expressions:
         return Starred(self.build(node.named_children[0]))
 
     def _subscript(self, node: Node) -> Expr:
+        if node.child_count == 4:
+            return Subscript(self.build(node.child(0)), self.build(node.child(2)))
         index = node.children_by_field_name("subscript")
         if len(index) == 1:
             return Subscript(self.required(node, "value"), self.build(index[0]))
@@ -138,12 +163,16 @@ class Expressions:
         return Lambda(self.params(node.child_by_field_name("parameters")), self.required(node, "body"))
 
     def _binary(self, node: Node) -> Expr:
+        if node.child_count == 3:
+            return Binary(self.text(node.child(1)), self.build(node.child(0)), self.build(node.child(2)))
         operator = node.child_by_field_name("operator")
         return Binary(
             self.text(operator) if operator else "", self.required(node, "left"), self.required(node, "right")
         )
 
     def _logical(self, node: Node) -> Expr:
+        if node.child_count == 3:
+            return Logical(self.text(node.child(1)), self.build(node.child(0)), self.build(node.child(2)))
         operator = node.child_by_field_name("operator")
         return Logical(
             self.text(operator) if operator else "", self.required(node, "left"), self.required(node, "right")
@@ -156,6 +185,10 @@ class Expressions:
         return Unary(self.text(node.children[0]), self.required(node, "argument"))
 
     def _compare(self, node: Node) -> Expr:
+        if node.child_count == 3:
+            op = self.text(node.child(1))
+            if op in SYMBOLS:
+                return Compare((self.build(node.child(0)), self.build(node.child(2))), (op,))
         ops = " ".join(self.text(op) for op in node.children_by_field_name("operators"))
         return Compare(self.parts(node), tuple(ops.replace("is not", "is-not").replace("not in", "not-in").split()))
 
@@ -243,6 +276,7 @@ class Expressions:
 SPLATS = {
     "list_splat_pattern": "*", "list_splat": "*", "dictionary_splat_pattern": "**", "dictionary_splat": "**",
 }  # fmt: skip
+SYMBOLS = frozenset(("<", "<=", "==", "!=", ">=", ">", "in", "is"))
 DISPLAYS = {
     "list": "list", "tuple": "tuple", "set": "set", "expression_list": "tuple",
     "pattern_list": "tuple", "tuple_pattern": "tuple", "list_pattern": "list",
@@ -252,7 +286,6 @@ COMPREHENSIONS = {
     "dictionary_comprehension": "dict", "generator_expression": "generator",
 }  # fmt: skip
 MAKERS: dict[str, Callable[[Expressions, Node], Expr]] = {
-    "identifier": Expressions._name,
     "attribute": Expressions._attribute,
     "call": Expressions._call,
     "list_splat": Expressions._starred,

@@ -34,20 +34,25 @@ class Statements(Expressions):
         return tuple(found)
 
     def _expression(self, node: Node, owner: str) -> Block:
-        child = next((part for part in node.named_children if part.type != "comment"), None)
+        parts = node.named_children
+        child = next((part for part in parts if part.type != "comment"), None)
         if child is None:
             return ()
-        if child.type == "assignment":
+        kind = child.type
+        if kind == "assignment":
             return (self._assignment(child),)
-        if child.type == "augmented_assignment":
+        if kind == "augmented_assignment":
             operator = child.child_by_field_name("operator")
             op = self.text(operator) if operator else "+="
             return (Assign((self.required(child, "left"),), self.field(child, "right"), None, op, *lines(node)),)
-        if len(node.named_children) > 1:
+        if len(parts) > 1:
             return (Evaluate(Display("tuple", self.parts(node)), "", *lines(node)),)
         return (Evaluate(self.build(child), "", *lines(node)),)
 
     def _assignment(self, node: Node) -> Assign:
+        right = node.child(2) if node.child_count == 3 else None
+        if right is not None and right.type not in ("assignment", "type"):
+            return Assign((self.build(node.child(0)),), self.build(right), None, "", *lines(node))
         targets, value = [self.required(node, "left")], node.child_by_field_name("right")
         while value is not None and value.type == "assignment":
             targets.append(self.required(value, "left"))
@@ -226,8 +231,8 @@ class Statements(Expressions):
 
 def lines(node: Node) -> tuple[int, int]:
     """First and last line of a node; one that ends just behind a newline ends on the line before."""
-    end = node.end_point
-    return node.start_point.row + 1, end.row + 1 if end.column else end.row
+    row, column = node.end_point
+    return node.start_point[0] + 1, row + 1 if column else row
 
 
 STATEMENTS: dict[str, Callable[[Statements, Node, str], Block]] = {

@@ -33,13 +33,9 @@ class Roles:
 
 
 def run(
-    frame: Frame,
-    function: Function | None,
-    block: Block,
-    calls: Calls,
-    inference: Inference,
+    frame: Frame, function: Function | None, block: Block, calls: Calls, inference: Inference,
     roles: Callable[[], Roles],
-) -> tuple[Facts, Flow]:
+) -> tuple[Facts, Flow]:  # fmt: skip
     """The facts of one body, and the run behind them; `roles` are those of its class's events."""
     flow = Flow(frame, function, block, calls, inference)
     found = flow.run()

@@ -44,6 +44,7 @@ class Timing:
         self.names = names
         self.needles = Needles(vocabulary)
         self.wrappers = Wrappers(names, vocabulary, self.needles)
+        self._words: dict[bytes, Words] = {}
 
     def learn(self, sources: Iterable[bytes], definitions: Iterable[Definition]) -> None:
         """Finds the names under which clocks and wrappers go, so that `may_time` knows them.
@@ -54,7 +55,7 @@ class Timing:
         setters = self.needles.add({found.name for found in definitions if self._is_setter(found.value)})
         self.needles.learn_aliases(bindings, self.needles.names | setters)
         helpers = [
-            (words_of(definition.segment), definition) for definition in definitions if _may_be_helper(definition)
+            (self.words(definition.segment), definition) for definition in definitions if _may_be_helper(definition)
         ]
         ready = [definition for words, definition in helpers if self.needles.may_wrap(words)]
         while ready:
@@ -67,6 +68,13 @@ class Timing:
 
     def _is_setter(self, value: Value) -> bool:
         return isinstance(value, FunctionValue) and self.wrappers.calls.setter(value) is not None
+
+    def words(self, segment: bytes) -> Words:
+        """The words of a piece of source, each piece read once."""
+        found = self._words.get(segment)
+        if found is None:
+            found = self._words[segment] = words_of(segment)
+        return found
 
     def may_time(self, words: Words) -> bool:
         """Whether a body can hold a site or a bracket, by the words of its source with its decorators."""

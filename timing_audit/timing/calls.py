@@ -17,7 +17,7 @@ from timing_audit.timing.needles import Needles
 from timing_audit.timing.walk import terminal
 
 ENTERING = frozenset(("enter_context", "enter_async_context"))
-HEARD = frozenset((Call, With, Return, Nested))
+HEARD = (Call, With, Return, Nested)
 """The nodes of a body by which it may have to do with time."""
 Heard = Call | With | Return | Nested
 
@@ -91,9 +91,9 @@ class Calls:
             return self._may_matter(frame, node)
         if type(node) is With:
             return any(self.may_be_kept(item.context) for item in node.items)
-        return type(node) is Nested or (
-            type(node) is Return and type(node.value) is Attr and self.may_be_kept(node.value)
-        )
+        if type(node) is Return:
+            return type(node.value) is Attr and self.may_be_kept(node.value)
+        return type(node) is Nested
 
     def _may_matter(self, frame: Frame, call: Call) -> bool:
         """Whether the call may have a role, or enters what may be a timer."""

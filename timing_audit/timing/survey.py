@@ -14,7 +14,7 @@ from timing_audit.program.library import Library, Unit, ref_of
 from timing_audit.timing.audit import Definition, Timing
 from timing_audit.timing.classes import class_timing
 from timing_audit.timing.names import Vocabulary
-from timing_audit.timing.needles import Words, words_of
+from timing_audit.timing.needles import Words
 
 
 class Inferred(NamedTuple):
@@ -36,7 +36,6 @@ class Survey:
         self._names = names
         self._timing = Timing(names, Vocabulary(packs))
         self._segments: dict[str, list[bytes]] = {}
-        self._known_words: dict[tuple[str, int, int], Words] = {}
         units = library.units
         self._timing.learn([unit.module.source for unit in units], self._definitions(units))
         self._hops: set[str] = set()
@@ -188,10 +187,7 @@ class Survey:
                 yield Definition(ClassValue(ref), cls.name, self._segment(unit, cls.line, cls.end_line))
 
     def _words(self, unit: Unit, start: int, end: int) -> Words:
-        key = (unit.path, start, end)
-        if key not in self._known_words:
-            self._known_words[key] = words_of(self._segment(unit, start, end))
-        return self._known_words[key]
+        return self._timing.words(self._segment(unit, start, end))
 
     def _segment(self, unit: Unit, start: int, end: int) -> bytes:
         lines = self._segments.get(unit.path)
