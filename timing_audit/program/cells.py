@@ -19,7 +19,7 @@ from timing_audit.model.program import NOTHING, Values
 Key = tuple[Any, ...]
 DEEPEST = 60
 MOST_VALUES = 60
-SCAN = "scan"
+SCAN, EFFECTS = "scan", "effects"
 WRITTEN, HINTED = 1, 2
 
 
@@ -54,7 +54,7 @@ class Cells:
         self._queue: list[tuple[bool, int, Cell]] = []
         self._doubtful: set[Cell] = set()
         self._placed = 0
-        self.growth = 0
+        self._grown = {SCAN: 0, EFFECTS: 0}
 
     def read(self, key: Key) -> Values:
         """What is known of the cell by now; the reader is told when it grows."""
@@ -82,6 +82,10 @@ class Cells:
         cell = self._cells.get(key)
         if cell is not None:
             self._enqueue(cell)
+
+    def grown(self, kind: str) -> int:
+        """How often cells of a kind, what bodies do or what they leave behind, have changed."""
+        return self._grown[kind]
 
     def settle(self) -> None:
         """Computes until nothing changes; whole bodies are read again only when all values are still."""
@@ -157,6 +161,8 @@ class Cells:
         return True
 
     def _tell(self, cell: Cell) -> None:
-        self.growth += 1
+        kind = cell.key[0]
+        if kind in self._grown:
+            self._grown[kind] += 1
         for reader in cell.readers:
             self._enqueue(reader)

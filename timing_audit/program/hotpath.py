@@ -10,7 +10,7 @@ from timing_audit.model.pack import FunctionRule
 from timing_audit.model.program import NOTHING, ClassRef, Frame, FunctionRef, Literal, Values
 from timing_audit.model.syntax import Block, Call, Const, Evaluate, Function, Name, Raise
 from timing_audit.program.callbacks import Callbacks
-from timing_audit.program.cells import SCAN
+from timing_audit.program.cells import EFFECTS, SCAN
 from timing_audit.program.classes import is_stub
 from timing_audit.program.engine import DECODE, PHASES, PREFILL, Engine
 from timing_audit.program.evaluate import Evaluator
@@ -67,14 +67,17 @@ class Explorer:
         self.phases = Phases(evaluator, engine)
         self._guesses = Guesses(evaluator, engine.calls)
         self._sorted: dict[tuple[Frame, Phase], tuple[frozenset[Fact], list[Edge]]] = {}
-        self._moded: dict[tuple[Frame, Phase], tuple[int, list[Edge]]] = {}
-        self._next: dict[State, tuple[int, list[tuple[Edge, State]]]] = {}
+        self._moded: dict[tuple[Frame, Phase], tuple[list[Edge], int, list[Edge]]] = {}
+        self._places: dict[tuple[Frame, Phase], tuple[list[Edge], list[tuple[Frame, Phase]]]] = {}
+        self._reaching: dict[Frame, tuple[list[Edge], tuple[Frame, ...]]] = {}
+        self._next: dict[State, tuple[list[Edge], list[tuple[Edge, State]]]] = {}
         self._walks: dict[tuple[Frame, Phase], Walker] = {}
         self._plain: dict[FunctionRef, bool] = {}
+        self._silent: dict[Frame, bool] = {}
         self._goes_on: dict[tuple[FunctionRef | None, str], bool] = {}
         evaluator.attributes.hints = {rule.name: rule.classes for rule in engine.hints}
         evaluator.kinds[SCAN] = self._scan
-        evaluator.kinds["effects"] = self._effects
+        evaluator.kinds[EFFECTS] = self._effects
 
     def trace(self, entries: Iterable[State], workers: Mapping[State, str] | None = None) -> HotPath:
         """Follows the edges until nothing new is found and nothing found changes.
@@ -95,14 +98,17 @@ class Explorer:
 
     def _settle(self, roots: tuple[State, ...]) -> set[FunctionRef]:
         """Follows the edges until nothing grows; gives the functions that are reached."""
-        cells, before = self.evaluator.cells, -1
+        cells, before = self.evaluator.cells, (-1, -1, -1)
         reached: set[FunctionRef] = set()
-        while cells.growth != before or cells.believe():
-            before = cells.growth
-            reached = self._discover(roots)
-            self._import()
+        while True:
+            now = (cells.grown(SCAN), cells.grown(EFFECTS), len(self.library.units))
+            if now != before:
+                before = now
+                reached = self._discover(roots)
+                self._import()
+            elif not cells.believe():
+                return reached
             cells.settle()
-        return reached
 
     def _open_callbacks(self, reached: set[FunctionRef]) -> None:
         self.engine.callbacks = Callbacks(self.library, self.engine).open(reached)
@@ -121,14 +127,22 @@ class Explorer:
         queue = [(root.frame, root.phase) for root in roots]
         seen = set(queue)
         while queue:
-            frame, phase = queue.pop()
-            for edge in self.edges(frame, phase):
-                if self._inside(edge, phase):
-                    place = (edge.target, Phase(phase.name, edge.modes or NO_MODES))
-                    if place not in seen:
-                        seen.add(place)
-                        queue.append(place)
+            for place in self._onward(*queue.pop()):
+                if place not in seen:
+                    seen.add(place)
+                    queue.append(place)
         return {frame.function for frame, _ in seen if frame.function is not None}
+
+    def _onward(self, frame: Frame, phase: Phase) -> list[tuple[Frame, Phase]]:
+        """Where the path goes on from a body."""
+        edges = self.edges(frame, phase)
+        known = self._places.get((frame, phase))
+        if known is None or known[0] is not edges:
+            inside = [
+                (edge.target, Phase(phase.name, edge.modes or NO_MODES)) for edge in edges if self._inside(edge, phase)
+            ]
+            known = self._places[frame, phase] = (edges, list(dict.fromkeys(inside)))
+        return known[1]
 
     def _import(self) -> None:
         """Reads what the modules call when they are imported, to any depth: it may register what the path finds."""
@@ -186,19 +200,20 @@ class Explorer:
         edges, plain = self._read(frame, phase)
         if not plain or phase.name not in PHASES:
             return edges
-        known = self._moded.get((frame, phase))
-        if known is None or known[0] != self.evaluator.cells.growth:
+        known, grown = self._moded.get((frame, phase)), self.evaluator.cells.grown(EFFECTS)
+        if known is None or known[0] is not edges or known[1] != grown:
             found = list(self._with_modes(frame, edges, phase))
-            known = self._moded[frame, phase] = (self.evaluator.cells.growth, found)
-        return known[1]
+            if known is not None and known[2] == found:
+                found = known[2]
+            known = self._moded[frame, phase] = (edges, grown, found)
+        return known[2]
 
     def successors(self, state: State) -> list[tuple[Edge, State]]:
         """The calls that a state makes and that stay on the path, each with the state that it leads to."""
-        known = self._next.get(state)
-        growth = self.evaluator.cells.growth
-        if known is None or known[0] != growth:
-            inside = (edge for edge in self.edges(state.frame, state.phase) if self._inside(edge, state.phase))
-            known = self._next[state] = (growth, [(edge, self._enter(state, edge)) for edge in inside])
+        edges, known = self.edges(state.frame, state.phase), self._next.get(state)
+        if known is None or known[0] is not edges:
+            inside = (edge for edge in edges if self._inside(edge, state.phase))
+            known = self._next[state] = (edges, [(edge, self._enter(state, edge)) for edge in inside])
         return known[1]
 
     def _read(self, frame: Frame, phase: Phase) -> tuple[list[Edge], bool]:
@@ -235,9 +250,8 @@ class Explorer:
         """The edges of a body that was read for any phase, with the modes that this one has at each."""
         restored = frame.function is not None and self.engine.is_target_call(frame.function)
         for edge in edges:
-            yield edge._replace(modes=phase.modes)
-            if not restored:
-                effects = self._passed_on(edge, phase)
+            yield Edge(*edge[:4], phase.modes, *edge[5:])
+            if not restored and (effects := self._passed_on(edge.target, phase)):
                 phase = self.phases.widened(phase, frozenset(str(v.value) for v in effects if isinstance(v, Literal)))
 
     def _inside(self, edge: Edge, phase: Phase) -> bool:
@@ -310,15 +324,24 @@ class Explorer:
         if frame.function is not None and self.engine.is_target_call(frame.function):
             return NOTHING  # The engine restores the batch's mode when a worker returns.
         if asked is ANY:
-            effects = (self._passed_on(edge, phase) for edge in self._read(frame, phase)[0])
-            return NOTHING.union(*effects)
+            return NOTHING.union(*[self._passed_on(target, phase) for target in self._callees(frame, phase)])
         return frozenset(Literal(fact.mode) for fact in self._facts(frame, phase) if isinstance(fact, Effect))
 
-    def _passed_on(self, edge: Edge, phase: Phase) -> Values:
-        ref = edge.target.function
-        if ref is None or self.library.is_leaf_path(ref.path) or self.engine.mark(ref):
-            return NOTHING
-        return self.evaluator.cells.read(("effects", edge.target, *phase))
+    def _callees(self, frame: Frame, phase: Phase) -> tuple[Frame, ...]:
+        edges = self._read(frame, phase)[0]
+        known = self._reaching.get(frame)
+        if known is None or known[0] is not edges:
+            known = self._reaching[frame] = (edges, tuple(dict.fromkeys(edge.target for edge in edges)))
+        return known[1]
+
+    def _passed_on(self, target: Frame, phase: Phase) -> Values:
+        """The modes that a call of this body may leave behind."""
+        silent = self._silent.get(target)
+        if silent is None:
+            ref = target.function
+            silent = ref is None or self.library.is_leaf_path(ref.path) or bool(self.engine.mark(ref))
+            self._silent[target] = silent
+        return NOTHING if silent else self.evaluator.cells.read((EFFECTS, target, *phase))
 
     # Entry points.
 

@@ -12,6 +12,7 @@ from timing_audit.model.syntax import (
     Assign, Attr, Await, Block, Call, Compare, Conditional, Evaluate, Expr, For, If, Jump, Logical, Match, Name, Raise,
     Return, Starred, Subscript, Try, Unary, Walrus, While, With,
 )  # fmt: skip
+from timing_audit.program.cells import EFFECTS
 from timing_audit.program.classes import is_property
 from timing_audit.program.engine import PHASES, Engine
 from timing_audit.program.evaluate import Evaluator
@@ -332,7 +333,7 @@ class Walker:
             and target.function is not None
             and not self._stops(target.function)
         ):
-            key = ("effects", target, *self._phase)
+            key = (EFFECTS, target, *self._phase)
             self._enter(frozenset(str(v.value) for v in self._evaluator.cells.read(key) if isinstance(v, Literal)))
 
     def _enters_worker(self) -> bool:
