@@ -228,8 +228,9 @@ def test_a_permanent_change_is_what_a_maintainer_would_write(engine: Path) -> No
     more = ["--backend", "native", "--permanent", "--stage", "verify", "--worker", "EAGLEWorker"]
     assert run(["apply", "--codemod", str(engine / "python"), *more]) == 0
     expected = original.replace(
-        "import draft_tp_context, generate_token_bitmask, select_top_k_tokens",
-        "import draft_tp_context, generate_token_bitmask, select_top_k_tokens, spec_stage_span",
+        "import draft_tp_context, generate_token_bitmask, select_top_k_tokens\n",
+        "import (\n    draft_tp_context,\n    generate_token_bitmask,\n    select_top_k_tokens,\n"
+        "    spec_stage_span,\n)\n",
     ).replace(
         "            result = self.verify(batch, spec_info)\n",
         '            with spec_stage_span("verify"):\n                result = self.verify(batch, spec_info)\n',
