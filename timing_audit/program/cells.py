@@ -15,6 +15,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from timing_audit.model.program import NOTHING, Values
+from timing_audit.program.values import joined
 
 Key = tuple[Any, ...]
 DEEPEST = 60
@@ -157,8 +158,8 @@ class Cells:
             return found != known
         if found <= known or len(known) > MOST_VALUES:
             return False
-        cell.values = known | found
-        return True
+        cell.values = joined(known | found)
+        return cell.values != known
 
     def _tell(self, cell: Cell) -> None:
         kind = cell.key[0]

@@ -28,6 +28,10 @@ from timing_audit.program.registration import Registrations
 from timing_audit.program.scopes import Scope
 
 
+A_NUMBER = frozenset((Literal(2),))
+"""All numbers are one value: nothing is looked up by them, and sets of values stay small."""
+
+
 class Evaluator:
     """Abstract values of the expressions of a target.
 
@@ -127,7 +131,7 @@ class Evaluator:
         return self.names.lookup(frame, expr.id)
 
     def _const(self, frame: Frame, expr: Const) -> Values:
-        return frozenset((Literal(expr.value),))
+        return A_NUMBER if type(expr.value) in (int, float) else frozenset((Literal(expr.value),))
 
     def _attr(self, frame: Frame, expr: Attr) -> Values:
         cell = self._spots.get((frame, id(expr)))
