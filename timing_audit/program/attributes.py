@@ -34,9 +34,11 @@ class Attributes:
         self._made: dict[ClassRef, set[ClassRef]] = {}
         self._methods: dict[tuple[ClassRef, str], Values] = {}
         self._own: dict[tuple[ClassRef, str], list[tuple[Frame, Definition]]] = {}
+        self._stored: dict[tuple[ClassRef, str], tuple[list[tuple[Frame, Definition]], bool]] = {}
         self._holders: dict[str, list[Unit]] = {}
         self._foreign: dict[str, tuple[int, list[tuple[Frame, Expr, Definition]]]] = {}
         self.hints: dict[str, tuple[str, ...]] = {}
+        self._hinted: dict[str, tuple[list[Unit], Values]] = {}
         self._delegating: set[tuple[ClassRef, str]] = set()
 
     def of_all(self, values: Iterable[Value], name: str) -> Values:
@@ -165,23 +167,28 @@ class Attributes:
 
     def stored(self, ref: ClassRef, name: str) -> Values:
         """The cell of an attribute: what its class, its methods and others put there."""
-        found: Values = NOTHING
-        if (ref, name) not in self._own:
-            self._own[ref, name] = list(self._definitions(ref, name))
-        definitions = self._own[ref, name]
-        assigned = self._evaluator.calls.is_field(ref, name) or any(_makes(d) for _, d in definitions)
-        for frame, definition in definitions:
-            plain = definition._replace(annotation=None) if assigned else definition
-            found |= self._evaluator.names.definition(frame, plain)
+        known = self._stored.get((ref, name))
+        if known is None:
+            known = self._stored[ref, name] = self._assigned(ref, name)
+        definitions, assigned = known
+        definition = self._evaluator.names.definition
+        found = NOTHING.union(*[definition(frame, made) for frame, made in definitions])
         found |= self._constructed(ref, name)
         found |= self._from_outside(ref, name)
         if assigned and not informative(found):
             found |= self._written(ref, name)
         return found if informative(found) else found | self.hinted(name)
 
+    def _assigned(self, ref: ClassRef, name: str) -> tuple[list[tuple[Frame, Definition]], bool]:
+        """What the class and its methods put there, and whether that is more than annotations."""
+        own = self._definitions(ref, name)
+        if not self._evaluator.calls.is_field(ref, name) and not any(_makes(d) for _, d in own):
+            return own, False
+        return [(frame, definition._replace(annotation=None)) for frame, definition in own], True
+
     def _written(self, ref: ClassRef, name: str) -> Values:
         """What the annotations say, once it is clear that the assignments say nothing."""
-        notes = [(frame, d.annotation) for frame, d in self._own[ref, name] if d.annotation is not None]
+        notes = [(frame, d.annotation) for frame, d in self._definitions(ref, name) if d.annotation is not None]
         if not notes or not self._evaluator.cells.trusts(WRITTEN):
             return NOTHING
         return NOTHING.union(*(self._evaluator.annotations.read(Frame(f.path, None, None), note) for f, note in notes))
@@ -194,25 +201,27 @@ class Attributes:
 
     def turns_true_once(self, ref: ClassRef, name: str) -> bool:
         """Whether the attribute is false from the constructor on and only ever set to true after it."""
-        if (ref, name) not in self._own:
-            self._own[ref, name] = list(self._definitions(ref, name))
         values = {
             (definition.expr.value if isinstance(definition.expr, Const) else None, _in_constructor(frame))
-            for frame, definition in self._own[ref, name]
+            for frame, definition in self._definitions(ref, name)
         }
         return (True, False) in values and values <= {(True, False), (False, True)}
 
     def hinted(self, name: str) -> Values:
         """What the packs say that an attribute or parameter of this name may hold, where nothing else is known."""
-        globs = self.hints.get(name, ())
-        if not globs or not self._evaluator.cells.trusts(HINTED):
+        if name not in self.hints or not self._evaluator.cells.trusts(HINTED):
             return NOTHING
-        return frozenset(
-            Instance(ClassRef(unit.path, cls.qualname), False)
-            for unit in self._evaluator.library.units
-            for cls in unit.outline.classes
-            if matches_qualname(globs, cls.qualname)
-        )
+        units, known = self._evaluator.library.units, self._hinted.get(name)
+        if known is None or known[0] is not units:
+            known = self._hinted[name] = (units, frozenset(self._named(self.hints[name], units)))
+        return known[1]
+
+    def _named(self, globs: tuple[str, ...], units: Iterable[Unit]) -> Iterator[Value]:
+        """Objects of the classes that are called so."""
+        for unit in units:
+            for cls in unit.outline.classes:
+                if matches_qualname(globs, cls.qualname):
+                    yield Instance(ClassRef(unit.path, cls.qualname), False)
 
     def is_hint(self, expr: Expr, values: Values) -> bool:
         """Whether the values of a name or attribute are just what the packs say that it may hold."""
@@ -220,7 +229,13 @@ class Attributes:
         objects = {value for value in values if isinstance(value, Instance)}
         return name in self.hints and objects == self.hinted(name)
 
-    def _definitions(self, ref: ClassRef, name: str) -> Iterator[tuple[Frame, Definition]]:
+    def _definitions(self, ref: ClassRef, name: str) -> list[tuple[Frame, Definition]]:
+        known = self._own.get((ref, name))
+        if known is None:
+            known = self._own[ref, name] = list(self._find_definitions(ref, name))
+        return known
+
+    def _find_definitions(self, ref: ClassRef, name: str) -> Iterator[tuple[Frame, Definition]]:
         for cls in self._evaluator.classes.order(ref):
             unit = self._evaluator.library.unit(cls.path)
             if unit is None:

@@ -24,7 +24,8 @@ STORED = re.compile(
     re.MULTILINE,
 )
 GLOBAL = re.compile(rb"\bglobal +([\w, ]+)")
-STORING = (b"[", b".append(", b".add(", b".update(", b".setdefault(", b".extend(", b".insert(")
+# A name into which something may be put: an item is set, or a method adds one.
+FILLED = re.compile(rb"\b([A-Za-z_]\w*)(?=\[|\.(?:append|add|update|setdefault|extend|insert)\()")
 
 
 class Sources(Protocol):
@@ -80,17 +81,17 @@ class Unit:
     def _attributes(self) -> dict[str, list[int]]:
         return self._index(ATTRIBUTE)
 
-    def may_rebind(self, name: str) -> bool:
-        """Whether a `global` statement or a store into a collection may change this name of the module."""
-        if name in self._globals:
-            return True
-        written, source = name.encode(), self.module.source
-        return any(written + suffix in source for suffix in STORING)
+    def rebinding(self, name: str) -> list[int]:
+        """The lines of the functions whose own bodies may bind this name of the module by `global`, or put into it."""
+        return self._rebound.get(name, [])
 
     @cached_property
-    def _globals(self) -> frozenset[str]:
-        listed = b",".join(GLOBAL.findall(self.module.source)).decode()
-        return frozenset(name.strip() for name in listed.split(","))
+    def _rebound(self) -> dict[str, list[int]]:
+        found = self._index(FILLED)
+        for names, lines in self._index(GLOBAL).items():
+            for name in names.split(","):
+                found[name.strip()] = sorted({*found.get(name.strip(), ()), *lines})
+        return found
 
     def _index(self, pattern: re.Pattern[bytes]) -> dict[str, list[int]]:
         starts = sorted((self.module.extent(line), line) for line in self.functions)

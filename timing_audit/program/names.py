@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -96,19 +95,16 @@ class Names:
         if not found and name not in scope.names:
             found = union(self.member(module, name) for module in scope.stars)
             found = found or frozenset((External(f"builtins.{name}"),))
-        return found | union(self._rebound(unit, name)) if unit.may_rebind(name) else found
+        return found.union(*self._rebound(unit, name))
 
     def _rebound(self, unit: Unit, name: str) -> Iterator[Values]:
         """What functions of the module bind to one of its names by `global`, or put into it."""
-        written = re.compile(rb"\b%b\b" % re.escape(name.encode()))
-        for line, function in unit.functions.items():
-            if not written.search(unit.module.segment(line)):
-                continue
+        for line in unit.rebinding(name):
             scope = unit.scope(line)
             definitions = scope.names.get(name, ())
             stored = name not in scope.given and all(d.how in FILLING for d in definitions)
             if definitions and (name in scope.globals or stored):
-                ref = FunctionRef(unit.path, function.qualname, line)
+                ref = FunctionRef(unit.path, unit.functions[line].qualname, line)
                 yield self.defined(self._evaluator.frame_of(FunctionValue(ref, None, None)), definitions)
 
     # Bindings.
