@@ -115,15 +115,14 @@ class Unit:
         if scope is None:
             body = self.outline.body if not line else self.module.body(line)
             params = () if not line else self.functions[line].params
-            source = self.module.segment(line) if line else self.module.source
-            scope = self._scopes[line] = read_scope(body, params, source)
+            scope = self._scopes[line] = read_scope(body, params, deep=line in self.module.binds_inside)
         return scope
 
     def class_scope(self, cls: Class) -> Scope:
         """What the body of the class binds."""
         scope = self._scopes.get(-cls.line)
         if scope is None:
-            scope = self._scopes[-cls.line] = read_scope(cls.body, (), self.module.source)
+            scope = self._scopes[-cls.line] = read_scope(cls.body, (), deep=cls.line in self.module.binds_inside)
         return scope
 
     @cached_property

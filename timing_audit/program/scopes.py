@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 from timing_audit.model.syntax import (
@@ -51,7 +50,6 @@ class Scope(NamedTuple):
     is_generator: bool
 
 
-FOR = re.compile(rb"\bfor\b")
 FILLING = ("store", "grow")
 GROWING = frozenset(("append", "add", "appendleft", "extend", "insert", "update", "setdefault", "put", "put_nowait"))
 
@@ -82,13 +80,14 @@ def _list_statements(block: tuple[Any, ...], found: list[Any]) -> None:
                 _list_statements(part, found)
 
 
-def read_scope(body: Block, params: tuple[Param, ...], source: bytes) -> Scope:
-    """What a body with these parameters binds, stores, returns and yields; `source` is its text."""
+def read_scope(body: Block, params: tuple[Param, ...], *, deep: bool) -> Scope:
+    """What a body with these parameters binds, stores, returns and yields; `deep`: expressions do so, too."""
     reader = _Reader()
     found: list[Any] = []
-    _list_statements(body, found)
-    if _binds_inside(source, found):
+    if deep:
         found = nodes(body)
+    else:
+        _list_statements(body, found)
     for node in found:
         handler = _HANDLERS.get(type(node))
         if handler is not None:
@@ -97,13 +96,6 @@ def read_scope(body: Block, params: tuple[Param, ...], source: bytes) -> Scope:
         params, frozenset(param.name for param in params), reader.names, tuple(reader.stores), tuple(reader.stars),
         tuple(reader.returns), tuple(reader.yields), frozenset(reader.globals), reader.is_generator,
     )  # fmt: skip
-
-
-def _binds_inside(source: bytes, statements: list[Any]) -> bool:
-    """Whether an expression may bind a name, return or yield: by the words that this takes."""
-    if any(word in source for word in (b":=", b"lambda", b"yield")):
-        return True
-    return len(FOR.findall(source)) > sum(type(node) is For for node in statements)
 
 
 class _Reader:

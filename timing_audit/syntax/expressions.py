@@ -26,11 +26,13 @@ class Names(dict[str, Name]):
 class Expressions:
     """Builds expressions of one file; `source` are the bytes that were parsed.
 
+    `bindings` counts the expressions built so far that bind a name or yield: lambdas, `:=`, comprehensions, `yield`.
     A child by its place costs half of one by its field; where comments stand between the children, fields tell.
     """
 
     def __init__(self, source: bytes) -> None:
         self.source = source
+        self.bindings = 0
         self._names = Names()
         self._ascii = source.decode("ascii") if source.isascii() else None
         self._lines = None if self._ascii is not None else source.split(b"\n")
@@ -160,6 +162,7 @@ class Expressions:
         return Mapping(tuple(keys), tuple(values))
 
     def _lambda(self, node: Node) -> Expr:
+        self.bindings += 1
         return Lambda(self.params(node.child_by_field_name("parameters")), self.required(node, "body"))
 
     def _binary(self, node: Node) -> Expr:
@@ -198,6 +201,7 @@ class Expressions:
 
     def _walrus(self, node: Node) -> Expr:
         name = node.child_by_field_name("name")
+        self.bindings += 1
         return Walrus(self.text(name) if name else "", self.required(node, "value"))
 
     def _await(self, node: Node) -> Expr:
@@ -205,6 +209,7 @@ class Expressions:
 
     def _yield(self, node: Node) -> Expr:
         parts = self.parts(node)
+        self.bindings += 1
         return Yield(parts[0] if parts else None)
 
     def _inner(self, node: Node) -> Expr:
@@ -217,6 +222,7 @@ class Expressions:
             key, element = self.required(body, "key"), self.required(body, "value")
         else:
             element = self.build(body) if body is not None else NONE
+        self.bindings += 1
         return Comprehension(COMPREHENSIONS[node.type], key, element, self._clauses(node))
 
     def _clauses(self, node: Node) -> tuple[Clause, ...]:

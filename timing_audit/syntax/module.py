@@ -18,7 +18,8 @@ class BrokenSource(Exception):
 class Module:
     """A live syntax tree behind plain data.
 
-    `too_deep` are the lines of functions whose bodies nest too deeply to be read; they count as empty.
+    `binds_inside` are the lines of the definitions read so far, 0 for the module, with an expression that binds a
+    name or yields. `too_deep` are the lines of functions whose bodies nest too deeply to be read; they count as empty.
     Only this class holds tree-sitter nodes. `outline` and the results of `body` are plain, so that
     passes can keep and pickle them.
     """
@@ -33,11 +34,12 @@ class Module:
         self._builder = Statements(source, package_of(path))
         self._bodies: dict[int, tuple[str, Node]] = {}
         self._built: dict[int, Block] = {}
+        self.binds_inside: set[int] = set()
         self.too_deep: list[int] = []
         self._functions: list[Function] = []
         self._classes: list[Class] = []
         try:
-            body = self._collect(root, "", in_class=False)
+            body = self._collect(root, "", 0, in_class=False)
         except RecursionError:
             raise BrokenSource("too deeply nested") from None
         self.outline = Outline(path, module_name(path), tuple(self._functions), tuple(self._classes), body)
@@ -52,7 +54,7 @@ class Module:
     def _build(self, line: int) -> Block:
         qualname, node = self._bodies[line]
         try:
-            return self._builder.block(node, qualname)
+            return self._block(node, qualname, line)
         except RecursionError:
             self.too_deep.append(line)
             return ()
@@ -71,13 +73,18 @@ class Module:
         node = self._bodies[line][1]
         return node.start_byte, node.end_byte
 
-    def _collect(self, node: Node, owner: str, *, in_class: bool) -> Block:
+    def _collect(self, node: Node, owner: str, line: int, *, in_class: bool) -> Block:
         """Notes the definitions below a module or class body; gives back its own statements."""
-        own: list[Node] = []
         for child in node.named_children:
             self._visit(child, owner, in_class)
-            own.append(child)
-        return self._builder.block(node, owner)
+        return self._block(node, owner, line)
+
+    def _block(self, node: Node, owner: str, line: int) -> Block:
+        before = self._builder.bindings
+        built = self._builder.block(node, owner)
+        if self._builder.bindings > before:
+            self.binds_inside.add(line)
+        return built
 
     def _visit(self, node: Node, owner: str, in_class: bool) -> None:
         kind = node.type
@@ -118,7 +125,7 @@ class Module:
         place = len(self._classes)
         self._classes.append(Class(qualname, name, owner, *lines(node), written, decorators, (), ()))
         before = len(self._functions)
-        statements = self._collect(body, qualname, in_class=True)
+        statements = self._collect(body, qualname, node.start_point[0] + 1, in_class=True)
         methods = tuple(f.qualname for f in self._functions[before:] if f.owner == qualname)
         plain = tuple(s for s in statements if not isinstance(s, Nested) or s.is_class)
         self._classes[place] = self._classes[place]._replace(methods=methods, body=plain)
