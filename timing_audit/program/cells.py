@@ -96,6 +96,14 @@ class Cells:
             cell.queued = False
             self._run(cell)
 
+    def mature(self) -> None:
+        """Computes the values that are known to have changed; leaves whole bodies for later."""
+        queue = self._queue
+        while queue and not queue[0][0]:
+            cell = heappop(queue)[2]
+            cell.queued = False
+            self._run(cell)
+
     def conclude(self) -> None:
         """Settles, and lets what is written or hinted speak where nothing else does, until all is still."""
         self.settle()

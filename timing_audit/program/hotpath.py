@@ -127,6 +127,7 @@ class Explorer:
         queue = [(root.frame, root.phase) for root in roots]
         seen = set(queue)
         while queue:
+            self.evaluator.cells.mature()
             for place in self._onward(*queue.pop()):
                 if place not in seen:
                     seen.add(place)
