@@ -34,6 +34,7 @@ class Engine:
         self._capture = packs.select(FunctionRule, "capture")
         self._phases = packs.select(PhaseFunctionRule)
         self._answers: dict[tuple[str, FunctionRef], str] = {}
+        self._named: dict[tuple[int, FunctionRef | str], bool] = {}
         self._entered: dict[tuple[int, FunctionRef, str, str, tuple[str, ...]], str] = {}
 
     def mark(self, ref: FunctionRef) -> str:
@@ -78,9 +79,23 @@ class Engine:
                 continue
             if not set(around).isdisjoint(rule.outside):
                 continue
-            if rule.matches(ref.path, ref.qualname) or (callee and rule.matches_call(callee)):
+            if self._names(rule, ref) or (callee and self._is_written(rule, callee)):
                 return rule.stage
         return ""
+
+    def _names(self, rule: StageRule, ref: FunctionRef) -> bool:
+        key = (id(rule), ref)
+        found = self._named.get(key)
+        if found is None:
+            found = self._named[key] = rule.matches(ref.path, ref.qualname)
+        return found
+
+    def _is_written(self, rule: StageRule, callee: str) -> bool:
+        key = (id(rule), callee)
+        found = self._named.get(key)
+        if found is None:
+            found = self._named[key] = rule.matches_call(callee)
+        return found
 
     def _mark(self, ref: FunctionRef) -> str:
         if any(rule.matches(ref.path, ref.qualname) for rule in self._capture):

@@ -88,13 +88,18 @@ class Unit:
     @cached_property
     def _rebound(self) -> dict[str, list[int]]:
         found = self._index(FILLED)
-        for names, lines in self._index(GLOBAL).items():
+        for names, lines in self._index(GLOBAL).items() if b"global " in self.module.source else ():
             for name in names.split(","):
                 found[name.strip()] = sorted({*found.get(name.strip(), ()), *lines})
         return found
 
+    @cached_property
+    def _extents(self) -> list[tuple[tuple[int, int], int]]:
+        """The functions in the order of their bodies, with the places of first and last byte."""
+        return sorted((self.module.extent(line), line) for line in self.functions)
+
     def _index(self, pattern: re.Pattern[bytes]) -> dict[str, list[int]]:
-        starts = sorted((self.module.extent(line), line) for line in self.functions)
+        starts = self._extents
         found: dict[bytes, dict[int, None]] = {}
         open_: list[tuple[int, int]] = []
         place = 0
